@@ -46,17 +46,22 @@ struct rfl_chart_series *rfl_chart_series(struct rfl_chart *c, size_t panel, con
 	for (size_t i = 0; i < p->n; i++)
 		if (strcmp(p->series[i].name, name) == 0)
 			return &p->series[i];
-	if (!rfl_scene_grow(c->scene, &p->series, p->n, 1, &p->cap, sizeof(*s)))
-		return NULL;
-	s = &p->series[p->n++];
+	if (rfl_scene_grow(c->scene, &p->series, p->n, 1, &p->cap, sizeof(*s)))
+		s = &p->series[p->n++];
+	else
+		s = &c->scratch;
 	*s = (struct rfl_chart_series){ .name = name };
 	return s;
 }
 
 void rfl_chart_add(struct rfl_chart *c, struct rfl_chart_series *s, struct rfl_chart_row row)
 {
-	if (s && rfl_scene_grow(c->scene, &s->rows, s->n, 1, &s->cap, sizeof(row)))
-		s->rows[s->n++] = row;
+	if (!rfl_scene_grow(c->scene, &s->rows, s->n, 1, &s->cap, sizeof(row)))
+		return;
+	s->rows[s->n++] = row;
+	s->has_value |= !isnan(row.y);
+	s->has_bars |= !isnan(row.lo);
+	s->has_crossed |= row.n == 0;
 }
 
 /* Run gnuplot with a script on its standard input, without its startup files, GNUTERM and the

@@ -6,6 +6,8 @@
 #ifndef RFL_PLOT_CHART_H
 #define RFL_PLOT_CHART_H
 
+#include <math.h>
+
 #include "base/buf.h"
 #include "ledger/repeats.h"
 #include "peaks/peaks.h"
@@ -29,10 +31,12 @@ struct rfl_chart_row {
 /** A line with marks, or one colour of stacked bars. */
 struct rfl_chart_series {
 	const char *name;
-	int color;  /**< index in the palette */
-	int dash;   /**< index of the dash pattern; odd: with outlined marks */
-	int marker; /**< -1: none */
-	int every;  /**< distance of marks in rows; 0: a mark on every row */
+	int color;                /**< index in the palette */
+	int dash;                 /**< index of the dash pattern; odd: with outlined marks */
+	int marker;               /**< -1: none */
+	int every;                /**< distance of marks in rows; 0: a mark on every row */
+	bool has_value, has_bars; /**< some row has a value, an error bar */
+	bool has_crossed;         /**< some x has no value */
 	size_t n, cap;
 	struct rfl_chart_row *rows; /**< sorted by x */
 };
@@ -77,6 +81,7 @@ struct rfl_chart {
 	struct rfl_chart_bar *bars;
 	size_t npanels;
 	struct rfl_chart_panel panels[RFL_CHART_PANELS]; /**< with equal series; one key for all */
+	struct rfl_chart_series scratch;
 };
 
 /** Create an empty chart. NULL if out of memory. */
@@ -84,108 +89,53 @@ struct rfl_chart *rfl_chart_new(const char *stem, const char *env) RFL_WARN_UNUS
 /** Accepts NULL. */
 void rfl_chart_free(struct rfl_chart *c);
 
-/** Find the series with this name, or add it. NULL if out of memory; the scene has failed then. */
+/** Find the series with this name, or add it. Never NULL: if out of memory, it is a scratch series
+ * that is not drawn, and the scene has failed. */
 struct rfl_chart_series *rfl_chart_series(struct rfl_chart *c, size_t panel, const char *name);
 void rfl_chart_add(struct rfl_chart *c, struct rfl_chart_series *s, struct rfl_chart_row row);
 
-/** A quantity of runs, drawn against the batch size. */
-struct rfl_chart_quantity {
-	const char *kind;   /**< "throughput" */
-	const char *metric; /**< name in rfl_ledger_metrics */
-	const char *title;  /**< title of the chart */
-	const char *axis;   /**< title of the y-axis, with the unit */
-	double unit;        /**< unit of the axis, in units of the metric */
+/** A row without an error bar. */
+static inline struct rfl_chart_row rfl_chart_point(double x, double y, size_t n)
+{
+	return (struct rfl_chart_row){ .x = x, .y = y, .lo = NAN, .hi = NAN, .n = n };
+}
+
+/** The data of a chart; borrowed for the call only. */
+struct rfl_chart_input {
+	const struct rfl_repeats *repeats; /**< of the metric of the kind */
+	const struct rfl_runs *runs;       /**< with whole rows, unless the kind has an `axis` */
+	const struct rfl_peaks_env *peaks; /**< of a kind without a metric */
+	const char *env;                   /**< NULL: all, for a kind with `together` */
+	const char *dir; /**< folder of the files of runs; NULL: `folder` next to each ledger */
 };
 
-/** All quantities; the metrics of a kind are in order of preference. The last has kind NULL. */
-extern const struct rfl_chart_quantity rfl_chart_quantities[];
+struct rfl_chart_runs;
+
+/** A kind of chart. */
+struct rfl_chart_kind {
+	const char *name;
+	const char *metric; /**< of the repeats, from rfl_ledger_metrics; NULL: drawn from peaks */
+	const char *title;
+	const char *axis; /**< of the metric against the batch size: title of the y-axis; or NULL */
+	double unit;      /**< unit of this axis, in units of the metric */
+	const char *folder, *writer; /**< of the files of runs, <run_id>.csv; NULL: not read */
+	bool together;               /**< one chart for all environments */
+	enum rfl_rc (*make)(struct rfl_chart_runs *of, struct rfl_err *err); /**< internal */
+};
+
+/** All kinds; rows with the same name are in order of preference. The last has name NULL. */
+extern const struct rfl_chart_kind rfl_chart_kinds[];
+
+/** The first row with this name, which must exist. */
+const struct rfl_chart_kind *rfl_chart_find(const char *name) RFL_WARN_UNUSED;
 
 /**
- * Create a chart with a line for each model, precision and other difference between the runs of an
- * environment; error bars are the sample standard deviation over repeats.
- * @param r    repeats of the quantity's metric
+ * Create a chart.
  * @param ret  set on success only; release with rfl_chart_free()
- * @return RFL_OK; RFL_EMISSING if no run of the environment has a value
+ * @return RFL_OK; RFL_EMISSING if the environment has no such data; RFL_EFORMAT names file and line
  */
-enum rfl_rc rfl_chart_batches(const struct rfl_repeats *r, const char *env,
-			      const struct rfl_chart_quantity *q, struct rfl_chart **ret,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * Create a chart with a bar per configuration: the mean times of its phases, per sample. Waiting
- * for data and copying it count only as far as they do not overlap with the other phases.
- * @param r     repeats of any metric of `runs`
- * @param runs  with whole rows (RFL_ROWS_WHOLE)
- * @param ret   set on success only; release with rfl_chart_free()
- * @return RFL_OK; RFL_EMISSING if no run of the environment has times of phases
- */
-enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			     const char *env, struct rfl_chart **ret,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * Create a chart of the times of forward, backward and the whole step, and of the peak memory,
- * against the context length, with a line for each model and other difference. Configurations that
- * ran out of memory are marked.
- * @param r     repeats of any metric of `runs`
- * @param runs  with whole rows (RFL_ROWS_WHOLE)
- * @param ret   set on success only; release with rfl_chart_free()
- * @return RFL_OK; RFL_EMISSING if no run of the environment has a context length
- */
-enum rfl_rc rfl_chart_scaling(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			      const char *env, struct rfl_chart **ret,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * Create a chart with a line per configuration. "steps": the distribution of step times relative to
- * the median of their run, and their median in windows of the run. "loss": the loss over the steps.
- * @param r     repeats of any metric of `runs`
- * @param runs  with whole rows (RFL_ROWS_WHOLE)
- * @param dir   folder of <run_id>.csv; NULL: steps/ next to each ledger
- * @param ret   set on success only; release with rfl_chart_free()
- * @return RFL_OK; RFL_EMISSING if no run of the environment has a file; RFL_EFORMAT names file and
- * line
- */
-enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			    const char *env, const char *kind, const char *dir,
-			    struct rfl_chart **ret, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * Create a chart of loss and accuracy, epoch by epoch, with a line for training and test of each
- * configuration of all environments: the means of its repeats.
- * @param r     repeats of any metric of `runs`
- * @param runs  with whole rows (RFL_ROWS_WHOLE)
- * @param dir   folder of <run_id>.csv; NULL: epochs/ next to each ledger
- * @param ret   set on success only; release with rfl_chart_free()
- * @return RFL_OK; RFL_EMISSING if no run has a file; RFL_EFORMAT names file and line
- */
-enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			       const char *dir, struct rfl_chart **ret,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * Create a chart of the memory of a profiled step over its layers, beside the prediction: that of
- * the last run of the environment that has it.
- * @param r     repeats of any metric of `runs`
- * @param runs  with whole rows (RFL_ROWS_WHOLE)
- * @param dir   folder of <run_id>.csv; NULL: memory/ next to each ledger
- * @param ret   set on success only; release with rfl_chart_free()
- * @return RFL_OK; RFL_EMISSING if no run of the environment has a file; RFL_EFORMAT names file and
- * line
- */
-enum rfl_rc rfl_chart_timeline(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			       const char *env, const char *dir, struct rfl_chart **ret,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * Create a chart of the bandwidths of an environment against the working set: the ceilings with the
- * range of their repeats and, if they were recorded, the curves of all cores and of one core, with
- * the capacities of the caches.
- * @param ret  set on success only; release with rfl_chart_free()
- * @return RFL_OK; RFL_EMISSING if no bandwidth was measured with its working set
- */
-enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_chart **ret,
-				struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_chart_make(const struct rfl_chart_kind *kind, const struct rfl_chart_input *in,
+			   struct rfl_chart **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Check that gnuplot can be executed. RFL_EUNAVAILABLE: the message says how to install it.
  * @param version  "5.4 patchlevel 4" is appended; may be NULL */

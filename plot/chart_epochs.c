@@ -57,20 +57,18 @@ static void add_curve(struct rfl_chart *c, struct rfl_chart_series *s, const str
 
 /* Add the curves of a configuration; its colour is that of its name. @return whether any loss
  * or accuracy is known */
-static bool add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
-		       const struct rfl_ledger_row *row, struct rfl_epochs *e)
+static bool add_config(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
+		       struct rfl_epochs *e)
 {
+	struct rfl_chart *c = of->chart;
 	const char *name = rfl_chart__name(of, row, true);
 	bool any = false;
 
 	qsort(e->rows, e->n, sizeof(*e->rows), by_number);
 	for (size_t k = 0; k < RFL_ARRAY_LEN(curves); k++) {
-		struct rfl_chart_series *s =
-			rfl_chart_series(c, curves[k].panel,
-					 rfl_scene_printf(c->scene, "%s, %s", name, curves[k].set));
+		const char *of_set = rfl_scene_printf(c->scene, "%s, %s", name, curves[k].set);
+		struct rfl_chart_series *s = rfl_chart_series(c, curves[k].panel, of_set);
 
-		if (!s)
-			return any;
 		rfl_chart__look_as(of, name, curves[k].set, s);
 		add_curve(c, s, e, k);
 		any |= s->n > 0 && curves[k].panel != TIME;
@@ -78,24 +76,14 @@ static bool add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
 	return any;
 }
 
-enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			       const char *dir, struct rfl_chart **ret, struct rfl_err *err)
+enum rfl_rc rfl_chart__accuracy(struct rfl_chart_runs *of, struct rfl_err *err)
 {
 	static const char *const titles[] = { "Loss", "Accuracy (%)", "Time (s)" };
-	struct rfl_chart_files files = { .runs = runs,
-					 .dir = dir,
-					 .folder = "epochs",
-					 .what = "epochs",
-					 .writer = "'roofline train'" };
 	struct rfl_epochs e = { .n = 0 };
-	struct rfl_chart_runs of;
-	struct rfl_chart *c = NULL;
+	struct rfl_chart *c = of->chart;
 	bool any = false;
-	enum rfl_rc rc = rfl_chart__begin(r, NULL, "accuracy", "Loss, accuracy and time",
-					  RFL_LEDGER_NCOLUMNS, &of, &c, err);
+	enum rfl_rc rc = rfl_chart__begin(of, RFL_LEDGER_NCOLUMNS, err);
 
-	if (rc != RFL_OK)
-		return rc;
 	c->nramp = 0; /* a colour per configuration */
 	c->npanels = RFL_ARRAY_LEN(titles);
 	c->panels[TIME].y.log = 10;
@@ -104,29 +92,22 @@ enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_run
 		c->panels[i].x.whole = true;
 		c->panels[i].y.title = titles[i];
 	}
-	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
-		const struct rfl_repeats_config *config = &r->configs[i];
+	for (size_t i = 0; i < of->repeats->n && rc == RFL_OK; i++) {
+		const struct rfl_repeats_config *config = &of->repeats->configs[i];
 
 		e.n = 0;
-		rc = rfl_chart__read(&of, &files, config, read_run, &e, err);
+		rc = rfl_chart__read(of, config, read_run, &e, err);
 		if (e.n && rc == RFL_OK)
-			any |= add_config(c, &of, config->row, &e);
+			any |= add_config(of, config->row, &e);
 	}
 	if (rc == RFL_OK && !any)
 		rc = rfl_chart__no_file(
-			&of, &files, "test_loss, train_loss, test_accuracy or train_accuracy", err);
-	if (rc != RFL_OK)
-		goto done;
-	c->note = rfl_scene_printf(
-		c->scene, "%zu training run%s%s.", files.found, files.found == 1 ? "" : "s",
-		of.most < 2
-			? ""
-			: "; means of repeats, error bars: \xc2\xb1 one sample standard deviation");
-	rfl_chart__note_files(c, &files);
-	rc = rfl_chart__finish(c, ret, err);
-	c = NULL;
-done:
+			of, "test_loss, train_loss, test_accuracy or train_accuracy", err);
+	rfl_chart__note(c, "%s%s.", rfl_words_count(c->scene, of->found, "training run"),
+			of->most < 2 ? ""
+				     : "; means of repeats, error bars: \xc2\xb1 one sample "
+				       "standard deviation");
+	rfl_chart__note_files(of);
 	rfl_epochs_fini(&e);
-	rfl_chart_free(c);
 	return rc;
 }

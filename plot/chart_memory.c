@@ -22,12 +22,9 @@ struct timeline {
 
 static void add(const struct timeline *t, size_t line, double x, double bytes)
 {
-	struct rfl_chart_series *s = rfl_chart_series(t->chart, 0, lines[line]);
-
-	if (s && !isnan(bytes))
-		rfl_chart_add(t->chart, s,
-			      (struct rfl_chart_row){
-				      .x = x, .y = bytes / t->unit, .lo = NAN, .hi = NAN, .n = 1 });
+	if (!isnan(bytes))
+		rfl_chart_add(t->chart, rfl_chart_series(t->chart, 0, lines[line]),
+			      rfl_chart_point(x, bytes / t->unit, 1));
 }
 
 /* Add the lines in the order of the key. */
@@ -36,8 +33,6 @@ static void add_lines(struct rfl_chart *c)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(lines); i++) {
 		struct rfl_chart_series *s = rfl_chart_series(c, 0, lines[i]);
 
-		if (!s)
-			return;
 		s->marker = i == PHASES - 1 ? 0 : -1; /* the optimizer is one point */
 		s->color = (int)i;
 		s->dash = i == PHASES;
@@ -83,14 +78,16 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 	return rc;
 }
 
-/* Find the last run of an environment whose memory was recorded, as a configuration of one run. */
-static bool find_last(const struct rfl_repeats *r, const struct rfl_runs *runs, const char *env,
-		      struct rfl_repeats_config *ret)
+/* Find the last run of the environment whose memory was recorded, as a configuration of one run. */
+static bool find_last(const struct rfl_chart_runs *of, struct rfl_repeats_config *ret)
 {
+	const struct rfl_repeats *r = of->repeats;
+
 	ret->n = 0;
 	for (const struct rfl_repeats_config *c = r->configs; c < r->configs + r->n; c++)
-		for (size_t k = 0; k < c->n && rfl_text_same(c->row->env, env); k++)
-			if (rfl_text_same(rfl_runs_row(runs, c->runs[k].run)->mem_status, "ok") &&
+		for (size_t k = 0; k < c->n && rfl_chart__is_of(of, c); k++)
+			if (rfl_text_same(rfl_runs_row(of->in->runs, c->runs[k].run)->mem_status,
+					  "ok") &&
 			    (ret->n == 0 || c->runs[k].run > ret->runs->run)) {
 				*ret = *c;
 				ret->runs = &c->runs[k];
@@ -99,42 +96,33 @@ static bool find_last(const struct rfl_repeats *r, const struct rfl_runs *runs, 
 	return ret->n > 0;
 }
 
-enum rfl_rc rfl_chart_timeline(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			       const char *env, const char *dir, struct rfl_chart **ret,
-			       struct rfl_err *err)
+enum rfl_rc rfl_chart__timeline(struct rfl_chart_runs *of, struct rfl_err *err)
 {
-	struct rfl_chart_files files = { .runs = runs,
-					 .dir = dir,
-					 .folder = "memory",
-					 .what = "memory",
-					 .writer = "'roofline run --profile-memory'" };
 	struct rfl_repeats_config last;
-	const struct rfl_repeats one = { .metric = r->metric, .n = 1, .configs = &last };
+	const struct rfl_repeats one = { .metric = of->repeats->metric, .n = 1, .configs = &last };
 	char peak[RFL_NUM_MAX], predicted[RFL_NUM_MAX];
 	const struct rfl_ledger_row *row;
-	struct rfl_chart_runs of;
+	struct rfl_chart *c = of->chart;
 	struct timeline t;
-	struct rfl_chart *c = NULL;
 	enum rfl_rc rc;
 
-	if (!find_last(r, runs, env, &last))
+	if (!find_last(of, &last))
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"%s: no selected run has the memory of a step; measure it with "
 				"'roofline run --profile-memory'",
-				env);
-	rc = rfl_chart__begin(&one, env, "timeline", "Memory of a step", RFL_LEDGER_NCOLUMNS, &of,
-			      &c, err);
-	if (rc != RFL_OK)
+				of->in->env);
+	of->repeats = &one;
+	if ((rc = rfl_chart__begin(of, RFL_LEDGER_NCOLUMNS, err)))
 		return rc;
-	row = rfl_runs_row(runs, last.runs->run);
+	row = rfl_runs_row(of->in->runs, last.runs->run);
 	t = (struct timeline){ c, row->mem_step_peak_bytes >= 0x1p30 ? 0x1p30 : 0x1p20 };
 	c->npanels = 1;
 	c->panels[0].x.title = "Layer of the step, in the order of execution";
 	c->panels[0].x.zero = c->panels[0].x.whole = c->panels[0].y.zero = true;
 	c->panels[0].y.title =
 		t.unit > 0x1p20 ? "Allocated memory (GiB)" : "Allocated memory (MiB)";
-	c->subtitle = rfl_scene_printf(c->scene, "%s%s%s", rfl_chart__name(&of, row, true),
-				       *c->subtitle ? " \xc2\xb7 " : "", c->subtitle);
+	c->subtitle =
+		rfl_words_join(c->scene, rfl_chart__name(of, row, true), " \xc2\xb7 ", c->subtitle);
 	if (row->context_length > 0)
 		c->subtitle = rfl_scene_printf(c->scene, "%s \xc2\xb7 %lld tokens", c->subtitle,
 					       (long long)row->context_length);
@@ -142,21 +130,17 @@ enum rfl_rc rfl_chart_timeline(const struct rfl_repeats *r, const struct rfl_run
 		c->subtitle = rfl_scene_printf(c->scene, "%s \xc2\xb7 %s attention", c->subtitle,
 					       row->attention);
 	add_lines(c);
-	rc = rfl_chart__read(&of, &files, &last, read_run, &t, err);
+	rc = rfl_chart__read(of, &last, read_run, &t, err);
 	drop_empty(&c->panels[0]);
 	if (rc == RFL_OK && c->panels[0].n == 0)
-		rc = rfl_chart__no_file(&of, &files, "peak_bytes", err);
-	if (rc != RFL_OK) {
-		rfl_chart_free(c);
-		return rc;
-	}
-	c->note = rfl_scene_printf(
-		c->scene, "Peak %s at %s; predicted peak %s. One more step of run %s.",
+		rc = rfl_chart__no_file(of, "peak_bytes", err);
+	rfl_chart__note(
+		c, "Peak %s at %s; predicted peak %s. One more step of run %s.",
 		rfl_num_bytes(row->mem_step_peak_bytes, peak, sizeof(peak)),
 		row->mem_peak_at ? row->mem_peak_at : "an unknown layer",
 		isnan(row->mem_predicted_bytes)
 			? "unknown"
 			: rfl_num_bytes(row->mem_predicted_bytes, predicted, sizeof(predicted)),
 		row->label ? row->label : row->run_id);
-	return rfl_chart__finish(c, ret, err);
+	return rc;
 }

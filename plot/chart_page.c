@@ -116,8 +116,7 @@ static bool every_touches(const struct rfl_chart_axis *a, const struct rfl_chart
 
 	for (size_t i = 0; i < t->n; i++)
 		if (is_named(a, t->at[i], every))
-			most = fmax(most,
-				    rfl_text_width(t->text[i], RFL_FACE_REGULAR, RFL_CHART_TEXT));
+			most = fmax(most, rfl_width(t->text[i], RFL_CHART_TEXT));
 	return most + 6 > length * every * log(a->log) / log(a->hi / a->lo);
 }
 
@@ -150,9 +149,7 @@ static void fit_log(struct rfl_chart_axis *a, const struct rfl_chart_panel *p, b
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < t->n; i++) {
 			const double half = along_y ? 0.6 * RFL_CHART_TEXT
-						    : rfl_text_width(t->text[i], RFL_FACE_REGULAR,
-								     RFL_CHART_TEXT) /
-							      2;
+						    : rfl_width(t->text[i], RFL_CHART_TEXT) / 2;
 			const double at = length * log(t->at[i] / a->lo) / log(a->hi / a->lo);
 			bool free = is_power(a, t->at[i]) == (pass == 0) &&
 				    (every == 1 || is_named(a, t->at[i], every));
@@ -206,7 +203,7 @@ double rfl_chart__widest(const struct rfl_chart_ticks *t)
 	double most = 0;
 
 	for (size_t i = 0; i < t->n; i++)
-		most = fmax(most, rfl_text_width(t->text[i], RFL_FACE_REGULAR, RFL_CHART_TEXT));
+		most = fmax(most, rfl_width(t->text[i], RFL_CHART_TEXT));
 	return most;
 }
 
@@ -258,8 +255,7 @@ static void arrange_key(struct rfl_chart_page *p)
 		return;
 	p->sample = p->c.nbars ? BAR_SAMPLE : LINE_SAMPLE;
 	for (size_t i = 0; i < first->n; i++)
-		most = fmax(most, rfl_text_width(first->series[i].name, RFL_FACE_REGULAR,
-						 RFL_CHART_TEXT));
+		most = fmax(most, rfl_width(first->series[i].name, RFL_CHART_TEXT));
 	p->below = p->c.npanels > 1 || p->c.nbars || most > 0.3 * p->width ||
 		   p->width < RFL_CHART_NARROW;
 	p->text = fmin(most, room - p->sample) + 1;
@@ -295,12 +291,9 @@ static void arrange_bars(struct rfl_chart_page *p, double *end)
 	size_t lines = 1;
 
 	*end = 0;
-	for (size_t i = 0; i < p->c.nbars; i++) {
-		const struct rfl_chart_bar *b = &p->c.bars[i];
-
-		p->name = fmax(p->name, rfl_text_width(b->name, RFL_FACE_REGULAR, RFL_CHART_TEXT));
-		*end = fmax(*end, RFL_CHART_GAP +
-					  rfl_text_width(b->end, RFL_FACE_REGULAR, RFL_CHART_NOTE));
+	for (const struct rfl_chart_bar *b = p->c.bars; b < p->c.bars + p->c.nbars; b++) {
+		p->name = fmax(p->name, rfl_width(b->name, RFL_CHART_TEXT));
+		*end = fmax(*end, RFL_CHART_GAP + rfl_width(b->end, RFL_CHART_NOTE));
 	}
 	p->name = fmin(p->name, 0.4 * p->width) + 1;
 	for (size_t i = 0; i < p->c.nbars; i++) {
@@ -367,14 +360,6 @@ double rfl_chart__height(const struct rfl_chart_page *p, const char *text, doubl
 	return *text ? (double)rfl_chart__lines(text, size, width) * RFL_CHART_LINE * size : 0;
 }
 
-bool rfl_chart__has_crossed(const struct rfl_chart_series *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->rows[i].n == 0)
-			return true;
-	return false;
-}
-
 /* Extend the y-axis by a row for the crossed marks of each series. */
 static void leave_crossed(struct rfl_chart_panel *panel, double height)
 {
@@ -382,7 +367,7 @@ static void leave_crossed(struct rfl_chart_panel *panel, double height)
 	double rows = 0, share;
 
 	for (size_t i = 0; i < panel->n; i++)
-		rows += rfl_chart__has_crossed(&panel->series[i]);
+		rows += panel->series[i].has_crossed;
 	share = fmin(0.5, RFL_CHART_CROSSED * (rows + (rows > 0)) / height);
 	if (y->log)
 		y->hi = y->lo * pow(y->hi / y->lo, 1 / (1 - share));

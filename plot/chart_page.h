@@ -62,9 +62,6 @@ static inline enum rfl_face rfl_chart__face(double size)
 	return size >= RFL_CHART_TITLE ? RFL_FACE_BOLD : RFL_FACE_REGULAR;
 }
 
-/** Whether a series has an x without a value. */
-bool rfl_chart__has_crossed(const struct rfl_chart_series *s);
-
 /** The length of the first line of a text, broken at a blank if possible, else anywhere. */
 size_t rfl_chart__line(const char *text, double size, double width);
 /** The number of lines of a text. */

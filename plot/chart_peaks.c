@@ -4,7 +4,7 @@
 
 #include "base/num.h"
 #include "base/text.h"
-#include "plot/chart.h"
+#include "plot/chart_runs.h"
 
 /* Whether one core can use the whole capacity of a level: a working set of more than half of it was
  * tried on one core. There may be several caches. */
@@ -32,20 +32,15 @@ static void add_curve(struct rfl_chart *c, const struct rfl_peaks_env *env, cons
 	struct rfl_chart_series *s =
 		rfl_chart_series(c, c->npanels, "read, short tests of all working sets");
 
-	for (size_t i = 0; i < env->nlevels; i++) {
-		const struct rfl_peak_level *l = &env->levels[i];
+	for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++) {
 		const double count = one ? 1 : cores_of(l);
 		char size[RFL_NUM_MAX];
 
 		for (size_t k = 0; k < l->nsweep; k++)
 			if (strcmp(l->sweep[k].scope, scope) == 0)
 				rfl_chart_add(c, s,
-					      (struct rfl_chart_row){
-						      .x = (double)l->sweep[k].working_set_bytes,
-						      .y = l->sweep[k].value / 1e9,
-						      .lo = NAN,
-						      .hi = NAN,
-						      .n = 1 });
+					      rfl_chart_point((double)l->sweep[k].working_set_bytes,
+							      l->sweep[k].value / 1e9, 1));
 		if (l->capacity_bytes > 0 && (!one || reached_by_one(l)) &&
 		    p->nedges < RFL_CHART_EDGES)
 			p->edges[p->nedges++] = (struct rfl_chart_edge){
@@ -56,7 +51,7 @@ static void add_curve(struct rfl_chart *c, const struct rfl_peaks_env *env, cons
 						      sizeof(size))),
 			};
 	}
-	if (!s || s->n == 0) {
+	if (s->n == 0) {
 		p->n = p->nedges = 0;
 		return;
 	}
@@ -72,8 +67,7 @@ static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
 	int64_t least = INT64_MAX, most = 0;
 	size_t lost = 0;
 
-	for (size_t i = 0; i < env->nlevels; i++) {
-		const struct rfl_peak_level *l = &env->levels[i];
+	for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++) {
 		const struct rfl_peak *p = &l->peak;
 		const double unit = cores_of(l) / 1e9;
 		struct rfl_chart_series *s = NULL;
@@ -89,8 +83,6 @@ static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
 					p->kernel ? p->kernel : "kernel unknown");
 		for (size_t k = c->npanels; k-- > 0;) { /* the same series in each panel */
 			s = rfl_chart_series(c, k, name);
-			if (!s)
-				return;
 			s->color = s->marker = (int)c->panels[k].n - 1;
 		}
 		rfl_chart_add(
@@ -103,43 +95,31 @@ static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
 		least = p->stats.n < least ? p->stats.n : least;
 		most = p->stats.n > most ? p->stats.n : most;
 	}
-	if (most > 1 && least == most)
-		c->note = rfl_scene_printf(c->scene,
-					   "Levels: the %s of %lld runs; error bars: their range.",
-					   rate, (long long)most);
-	else if (most > 1)
-		c->note = rfl_scene_printf(
-			c->scene, "Levels: the %s of %lld to %lld runs; error bars: their range.",
-			rate, (long long)least, (long long)most);
+	if (most > 1)
+		rfl_chart__note(c, "Levels: the %s of %s%lld runs; error bars: their range.", rate,
+				least == most
+					? ""
+					: rfl_scene_printf(c->scene, "%lld to ", (long long)least),
+				(long long)most);
 	if (lost)
-		c->note = rfl_scene_printf(c->scene,
-					   "%s%s%zu ceiling%s without a measured working set "
-					   "%s not shown.",
-					   c->note, *c->note ? " " : "", lost, lost == 1 ? "" : "s",
-					   lost == 1 ? "is" : "are");
+		rfl_chart__note(c, "%s without a measured working set %s not shown.",
+				rfl_words_count(c->scene, lost, "ceiling"),
+				lost == 1 ? "is" : "are");
 }
 
-enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_chart **ret,
-				struct rfl_err *err)
+enum rfl_rc rfl_chart__bandwidth(struct rfl_chart_runs *of, struct rfl_err *err)
 {
-	static const struct rfl_chart_axis across = { .lo = NAN,
-						      .hi = NAN,
-						      .log = 2,
-						      .bytes = true },
-					   up = { .lo = NAN, .hi = NAN, .zero = true };
-	struct rfl_chart *c = rfl_chart_new("bandwidth", env->name);
+	const struct rfl_peaks_env *env = of->in->peaks;
+	struct rfl_chart *c = of->chart;
 	size_t drawn = 0;
-	enum rfl_rc rc;
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
-	c->title = rfl_scene_printf(c->scene, "Memory bandwidth: %s", env->name);
 	c->subtitle = rfl_scene_printf(c->scene, "%s", env->device ? env->device : "");
 	for (size_t i = 0; i < RFL_CHART_PANELS; i++) {
-		c->panels[i].x = across;
-		c->panels[i].y = up;
 		c->panels[i].x.title = "Working set";
+		c->panels[i].x.log = 2;
+		c->panels[i].x.bytes = true;
 		c->panels[i].y.title = "Bandwidth (GB/s)";
+		c->panels[i].y.zero = true;
 	}
 	add_curve(c, env, "node", "Working set of all cores together");
 	add_curve(c, env, "core", "Working set of one core");
@@ -150,17 +130,11 @@ enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_char
 	for (size_t i = 0; i < c->panels[0].n; i++)
 		drawn += c->panels[0].series[i].n;
 	if (c->npanels > 1 || c->panels[0].nedges)
-		c->note = rfl_scene_printf(c->scene, "%s%sDashed: capacities of the caches.",
-					   c->note, *c->note ? " " : "");
-	rc = rfl_scene_check(c->scene, err);
-	if (rc == RFL_OK && drawn == 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0,
-			      "%s: no bandwidth with its working set; run 'roofline peaks measure "
-			      "--env %s' to measure both",
-			      env->name, env->name);
-	if (rc == RFL_OK)
-		*ret = c;
-	else
-		rfl_chart_free(c);
-	return rc;
+		rfl_chart__note(c, "Dashed: capacities of the caches.");
+	return drawn ? RFL_OK
+		     : rfl_fail(
+			       err, RFL_EMISSING, 0,
+			       "%s: no bandwidth with its working set; run 'roofline peaks measure "
+			       "--env %s' to measure both",
+			       env->name, env->name);
 }

@@ -1,4 +1,5 @@
-/* chart_runs.h - internal: names, colours and lines of the runs of one environment in a chart. */
+/* chart_runs.h - internal: what the charts of runs share: names, colours and lines, means, and the
+ * files of the runs. */
 #ifndef RFL_PLOT_CHART_RUNS_H
 #define RFL_PLOT_CHART_RUNS_H
 
@@ -12,10 +13,14 @@ struct rfl_chart_list {
 	const char **items;
 };
 
+/** A chart in progress. */
 struct rfl_chart_runs {
-	struct rfl_scene *scene;
-	const struct rfl_repeats *repeats;
-	const char *env; /**< NULL: all */
+	const struct rfl_chart_kind *kind;
+	const struct rfl_chart_input *in;
+	const struct rfl_repeats *repeats; /**< those to draw */
+	struct rfl_chart *chart;
+	struct rfl_scene *scene; /**< of the chart */
+
 	/** column of the x-axis, which is not part of names; RFL_LEDGER_NCOLUMNS: none */
 	enum rfl_ledger_at across;
 	struct rfl_facts_apart apart; /**< `differs`: between the runs of one environment */
@@ -27,71 +32,66 @@ struct rfl_chart_runs {
 	int64_t *batches;   /**< sorted */
 	size_t least, most; /**< number of repeats of a configuration */
 	bool lengths;       /**< names need the numbers of steps to be unique */
+
+	size_t found, lost;     /**< runs with and without a file */
+	const char *first_lost; /**< NULL: none, or rows of another program */
 };
 
-/** Begin a chart of an environment, or of all: title, and a subtitle with the facts that all runs
- * share.
- * @return RFL_OK; RFL_EMISSING without runs; RFL_ENOMEM */
-enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const char *stem,
-			     const char *title, enum rfl_ledger_at across,
-			     struct rfl_chart_runs *runs, struct rfl_chart **ret,
+/** The kinds, as in rfl_chart_kinds. */
+enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err);
+enum rfl_rc rfl_chart__phases(struct rfl_chart_runs *of, struct rfl_err *err);
+enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err);
+enum rfl_rc rfl_chart__steps(struct rfl_chart_runs *of, struct rfl_err *err);
+enum rfl_rc rfl_chart__accuracy(struct rfl_chart_runs *of, struct rfl_err *err);
+enum rfl_rc rfl_chart__timeline(struct rfl_chart_runs *of, struct rfl_err *err);
+enum rfl_rc rfl_chart__bandwidth(struct rfl_chart_runs *of, struct rfl_err *err);
+
+/** Compare the runs of the environment, choose their colours, and write the subtitle, the facts
+ * that all share. RFL_EMISSING without runs. */
+enum rfl_rc rfl_chart__begin(struct rfl_chart_runs *of, enum rfl_ledger_at across,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Mean and sample standard deviation of a column over the repeats that have it; NaN if none or,
- * for the deviation, fewer than two have it. @param runs  with whole rows */
-void rfl_chart__mean(const struct rfl_runs *runs, const struct rfl_repeats_config *c,
-		     enum rfl_ledger_at column, double *mean, double *std);
-
-/** Append to the note how many configurations are not shown, if any. */
+/** Append a sentence to the note of a chart. */
+void rfl_chart__note(struct rfl_chart *c, const char *fmt, ...) RFL_PRINTF(2, 3);
+/** Append how many configurations are not shown, if any. */
 void rfl_chart__note_lost(struct rfl_chart *c, size_t lost, const char *what);
 
 /** Sort the rows of all series of a panel by x. */
 void rfl_chart__sort(struct rfl_chart_panel *p);
 
-/** Whether a configuration is drawn: it belongs to the environment and has runs. */
-bool rfl_chart__has(const struct rfl_chart_runs *runs, const struct rfl_repeats_config *c);
+/** Whether a configuration is of the environment of the chart, and whether it is drawn: it also has
+ * runs. */
+bool rfl_chart__is_of(const struct rfl_chart_runs *of, const struct rfl_repeats_config *c);
+bool rfl_chart__has(const struct rfl_chart_runs *of, const struct rfl_repeats_config *c);
 
 /** "ResNet-50, amp, 8 workers": the model and the facts that differ; or "ResNet-50, batch 8".
  */
-const char *rfl_chart__name(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row,
+const char *rfl_chart__name(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
 			    bool batch);
 
 /** Set colour, mark and dash of a configuration: the mark is the model, the dash what the colour
  * does not show; of one model, both are. With more models than marks, colour and mark together are
  * the model. */
-void rfl_chart__look(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row,
+void rfl_chart__look(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
 		     struct rfl_chart_series *s);
 
 /** Set colour and mark by one text, and the dash by another. */
-void rfl_chart__look_as(struct rfl_chart_runs *runs, const char *color, const char *dash,
+void rfl_chart__look_as(struct rfl_chart_runs *of, const char *color, const char *dash,
 			struct rfl_chart_series *s);
-
-/** Return a finished chart, with a note if lines look alike. Free it if memory ran out. */
-enum rfl_rc rfl_chart__finish(struct rfl_chart *take_c, struct rfl_chart **ret,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The files of the runs of a chart: dir/<run_id>.csv or, if dir is NULL, <folder>/<run_id>.csv
- * next to the ledger. */
-struct rfl_chart_files {
-	const struct rfl_runs *runs; /**< with whole rows */
-	const char *dir, *folder, *what, *writer;
-	size_t found, lost;     /**< runs with and without a file */
-	const char *first_lost; /**< NULL: none, or rows of another program */
-};
 
 typedef enum rfl_rc rfl_chart__reader(const char *path, void *ctx, struct rfl_err *err);
 
 /** Read the files of a configuration. */
-enum rfl_rc rfl_chart__read(struct rfl_chart_runs *of, struct rfl_chart_files *files,
-			    const struct rfl_repeats_config *c, rfl_chart__reader *read, void *ctx,
+enum rfl_rc rfl_chart__read(struct rfl_chart_runs *of, const struct rfl_repeats_config *c,
+			    rfl_chart__reader *read, void *ctx,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Fail because no run has a file, or no file a value in the columns. */
-enum rfl_rc rfl_chart__no_file(const struct rfl_chart_runs *of, const struct rfl_chart_files *files,
-			       const char *columns, struct rfl_err *err);
+enum rfl_rc rfl_chart__no_file(const struct rfl_chart_runs *of, const char *columns,
+			       struct rfl_err *err);
 
 /** Append to the note how many runs have no file, if any. */
-void rfl_chart__note_files(struct rfl_chart *c, const struct rfl_chart_files *files);
+void rfl_chart__note_files(struct rfl_chart_runs *of);
 
 /** Running mean and sample standard deviation. A zeroed struct has no values; NaN is ignored. */
 struct rfl_chart_mean {
@@ -101,8 +101,12 @@ struct rfl_chart_mean {
 void rfl_chart__mean_add(struct rfl_chart_mean *m, double value);
 /** A row of a chart with the mean and an error bar of one deviation; without values, y is NaN. */
 struct rfl_chart_row rfl_chart__mean_row(const struct rfl_chart_mean *m, double x);
+/** The same of a column over the repeats of a configuration that have it. */
+struct rfl_chart_row rfl_chart__mean(const struct rfl_chart_runs *of,
+				     const struct rfl_repeats_config *c, enum rfl_ledger_at column,
+				     double x);
 
 /** "3 runs", "1 to 3 runs". */
-const char *rfl_chart__count(const struct rfl_chart_runs *runs);
+const char *rfl_chart__count(const struct rfl_chart_runs *of);
 
 #endif

@@ -18,13 +18,6 @@ static const struct quantity times[] = {
 	{ "Whole step (ms)", "step", RFL_LEDGER_AT_step_ms_mean, RFL_LEDGER_AT_step_ms_std, 1 },
 };
 
-/* Whether a configuration has only runs that ran out of memory. */
-static bool is_out(const struct rfl_chart_runs *of, const struct rfl_repeats_config *c)
-{
-	return c->n == 0 && rfl_text_same(c->row->env, of->env) &&
-	       rfl_text_same(c->row->status, "oom");
-}
-
 /* The memory of the tables: of the process, it would have the program too. */
 static const struct quantity memories[] = {
 	{ "Peak memory", "allocated by the engine", RFL_LEDGER_AT_mem_alloc_peak_bytes,
@@ -34,151 +27,124 @@ static const struct quantity memories[] = {
 };
 
 /* The largest value of the runs of the chart; 0: none was measured */
-static double largest(const struct rfl_chart_runs *of, const struct rfl_runs *runs,
-		      enum rfl_ledger_at column)
+static double largest(const struct rfl_chart_runs *of, enum rfl_ledger_at column)
 {
-	double mean, std, most = 0;
+	const struct rfl_repeats *r = of->repeats;
+	double most = 0;
 
-	for (size_t i = 0; i < of->repeats->n; i++) {
-		if (!rfl_chart__has(of, &of->repeats->configs[i]))
-			continue;
-		rfl_chart__mean(runs, &of->repeats->configs[i], column, &mean, &std);
-		most = fmax(most, mean); /* ignores NaN */
-	}
+	for (const struct rfl_repeats_config *c = r->configs; c < r->configs + r->n; c++)
+		if (rfl_chart__has(of, c))
+			most = fmax(most, rfl_chart__mean(of, c, column, 0).y); /* ignores NaN */
 	return most;
 }
 
 /* Choose the panels: the times, and the first measured kind of memory. @return their number */
-static size_t choose(const struct rfl_chart_runs *of, const struct rfl_runs *runs,
-		     struct quantity ret[RFL_CHART_PANELS], const char **missing)
+static size_t choose(const struct rfl_chart_runs *of, struct quantity ret[RFL_CHART_PANELS],
+		     const char **missing)
 {
+	double most = 0;
 	size_t n = 0;
 
 	*missing = "";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(times); i++) {
-		if (largest(of, runs, times[i].mean) > 0)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(times); i++)
+		if (largest(of, times[i].mean) > 0)
 			ret[n++] = times[i];
 		else
-			*missing = rfl_scene_printf(of->scene, "%s%s%s", *missing,
-						    **missing ? ", " : "", times[i].name);
-	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(memories); i++) {
-		const double most = largest(of, runs, memories[i].mean);
-
-		if (!(most > 0))
-			continue;
+			*missing = rfl_words_join(of->scene, *missing, ", ", times[i].name);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(memories) && !(most > 0); i++) {
+		most = largest(of, memories[i].mean);
 		ret[n] = memories[i];
 		ret[n].unit = most >= 0x1p30 ? 0x1p30 : 0x1p20;
-		ret[n++].axis = most >= 0x1p30 ? "Peak memory (GiB)" : "Peak memory (MiB)";
-		return n;
+		ret[n].axis = most >= 0x1p30 ? "Peak memory (GiB)" : "Peak memory (MiB)";
 	}
-	*missing = rfl_scene_printf(of->scene, "%s%smemory (--profile-memory)", *missing,
-				    **missing ? ", " : "");
+	if (most > 0)
+		return n + 1;
+	*missing = rfl_words_join(of->scene, *missing, ", ", "memory (--profile-memory)");
 	return n;
 }
 
 /* Add a configuration to a panel. @return false if its value cannot be on a logarithmic axis */
-static bool add(struct rfl_chart *c, size_t panel, struct rfl_chart_series *s,
-		const struct rfl_runs *runs, const struct rfl_repeats_config *config,
-		const struct quantity *q)
+static bool add(const struct rfl_chart_runs *of, size_t panel, struct rfl_chart_series *s,
+		const struct rfl_repeats_config *config, const struct quantity *q)
 {
-	struct rfl_chart_row row = { .x = (double)config->row->context_length, .n = config->n };
-	double mean = NAN, std = NAN, within, none;
+	struct rfl_chart_row row =
+		rfl_chart__mean(of, config, q->mean, (double)config->row->context_length);
+	double std = row.hi - row.y;
 
-	if (config->n) {
-		rfl_chart__mean(runs, config, q->mean, &mean, &std);
-		if (isnan(std) && q->std != q->mean) {
-			rfl_chart__mean(runs, config, q->std, &within, &none);
-			std = within;
-		}
-		if (isnan(mean) || mean <= 0)
-			return isnan(mean);
-	}
-	row.y = mean / q->unit;
-	row.lo = (mean - std) / q->unit;
-	row.hi = (mean + std) / q->unit;
-	rfl_chart_add(c, s, row);
-	c->panels[panel].y.title = q->axis;
+	if (config->n && !(row.y > 0))
+		return isnan(row.y);
+	if (isnan(std) && q->std != q->mean)
+		std = rfl_chart__mean(of, config, q->std, 0).y;
+	row.lo = (row.y - std) / q->unit;
+	row.hi = (row.y + std) / q->unit;
+	row.y /= q->unit;
+	row.n = config->n;
+	rfl_chart_add(of->chart, s, row);
+	of->chart->panels[panel].y.title = q->axis;
 	return true;
 }
 
-static void write_note(struct rfl_chart *c, const struct rfl_chart_runs *of,
-		       const struct quantity *last, size_t out, size_t negative,
-		       const char *missing)
+enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err)
 {
-	c->note = rfl_scene_printf(c->scene,
-				   "n = %s per point%s; error bars: \xc2\xb1 one sample standard "
-				   "deviation of %s.",
-				   rfl_chart__count(of), of->most > 1 ? " (mean)" : "",
-				   of->most > 1 ? "the runs or, of a single run, of its steps"
-						: "the steps");
-	if (last->std == last->mean)
-		c->note = rfl_scene_printf(c->scene, "%s Memory: %s.", c->note, last->name);
-	if (out)
-		c->note = rfl_scene_printf(c->scene,
-					   "%s Crossed marks: out of memory at this context "
-					   "length.",
-					   c->note);
-	if (negative)
-		c->note = rfl_scene_printf(c->scene, "%s %zu value%s of 0 or less %s not shown.",
-					   c->note, negative, negative == 1 ? "" : "s",
-					   negative == 1 ? "is" : "are");
-	if (*missing)
-		c->note = rfl_scene_printf(c->scene, "%s Not measured: %s.", c->note, missing);
-}
-
-enum rfl_rc rfl_chart_scaling(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			      const char *env, struct rfl_chart **ret, struct rfl_err *err)
-{
-	const size_t batch_fact = rfl_fact_find(RFL_LEDGER_AT_batch);
 	struct quantity panels[RFL_CHART_PANELS];
-	struct rfl_chart_runs of;
-	struct rfl_chart *c = NULL;
 	size_t lost = 0, out = 0, negative = 0;
+	struct rfl_chart *c = of->chart;
+	const struct quantity *last;
 	const char *missing;
-	enum rfl_rc rc = rfl_chart__begin(r, env, "scaling", "Scaling with the context length",
-					  RFL_LEDGER_AT_context_length, &of, &c, err);
+	enum rfl_rc rc = rfl_chart__begin(of, RFL_LEDGER_AT_context_length, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	c->npanels = choose(&of, runs, panels, &missing);
+	c->npanels = choose(of, panels, &missing);
 	for (size_t k = 0; k < c->npanels; k++) {
-		c->panels[k].x = (struct rfl_chart_axis){
-			.title = "Context length (tokens)", .lo = NAN, .hi = NAN, .log = 2
-		};
-		c->panels[k].y = (struct rfl_chart_axis){ .lo = NAN, .hi = NAN, .log = 10 };
+		c->panels[k].x.title = "Context length (tokens)";
+		c->panels[k].x.log = 2;
+		c->panels[k].y.log = 10;
 	}
-	for (size_t i = 0; i < r->n; i++) {
-		const struct rfl_repeats_config *config = &r->configs[i];
+	for (const struct rfl_repeats_config *config = of->repeats->configs;
+	     config < of->repeats->configs + of->repeats->n; config++) {
+		const bool batch = of->apart.differs[rfl_fact_find(RFL_LEDGER_AT_batch)];
 		const char *name;
 
-		if (!rfl_text_same(config->row->env, env))
+		if (!rfl_chart__is_of(of, config))
 			continue;
+		/* without a run, only what ran out of memory is drawn */
 		if (config->row->context_length < 1 ||
-		    (!rfl_chart__has(&of, config) && !is_out(&of, config))) {
+		    (config->n == 0 && !rfl_text_same(config->row->status, "oom"))) {
 			lost++;
 			continue;
 		}
 		out += config->n == 0;
-		name = rfl_chart__name(&of, config->row, of.apart.differs[batch_fact]);
+		name = rfl_chart__name(of, config->row, batch);
 		for (size_t k = 0; k < c->npanels; k++) {
 			struct rfl_chart_series *s = rfl_chart_series(c, k, name);
 
-			if (!s)
-				break;
-			rfl_chart__look(&of, config->row, s);
-			negative += !add(c, k, s, runs, config, &panels[k]);
+			rfl_chart__look(of, config->row, s);
+			negative += !add(of, k, s, config, &panels[k]);
 		}
 	}
 	for (size_t k = 0; k < c->npanels; k++)
 		rfl_chart__sort(&c->panels[k]);
-	if (c->npanels == 0 || c->panels[0].n == 0) {
-		rfl_chart_free(c);
+	if (c->npanels == 0 || c->panels[0].n == 0)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"%s: no run has a context length and a time; run a language model",
-				env);
-	}
-	write_note(c, &of, &panels[c->npanels - 1], out, negative, missing);
+				of->in->env);
+	rfl_chart__note(c,
+			"n = %s per point%s; error bars: \xc2\xb1 one sample standard deviation of "
+			"%s.",
+			rfl_chart__count(of), of->most > 1 ? " (mean)" : "",
+			of->most > 1 ? "the runs or, of a single run, of its steps" : "the steps");
+	last = &panels[c->npanels - 1];
+	if (last->std == last->mean)
+		rfl_chart__note(c, "Memory: %s.", last->name);
+	if (out)
+		rfl_chart__note(c, "Crossed marks: out of memory at this context length.");
+	if (negative)
+		rfl_chart__note(c, "%s of 0 or less %s not shown.",
+				rfl_words_count(c->scene, negative, "value"),
+				negative == 1 ? "is" : "are");
+	if (*missing)
+		rfl_chart__note(c, "Not measured: %s.", missing);
 	rfl_chart__note_lost(c, lost, "a context length or a successful run");
-	return rfl_chart__finish(c, ret, err);
+	return RFL_OK;
 }

@@ -50,40 +50,39 @@ static void put_lines(struct rfl_buf *out, const char *text, double size, double
 
 /* ---- the script ---- */
 
-static void put_number(struct rfl_buf *out, double value)
+/* The texts of this section belong to the scene of the chart. */
+
+static const char *number(const struct rfl_chart_page *p, double value)
 {
 	char text[RFL_NUM_MAX];
 
-	rfl_buf_puts(out, isnan(value) ? "NaN" : rfl_num_exact(value, text));
+	return isnan(value) ? "NaN"
+			    : rfl_scene_printf(p->c.scene, "%s", rfl_num_exact(value, text));
 }
 
-static void put_color(struct rfl_buf *out, const char *what, struct rfl_color c)
+static const char *rgb(const struct rfl_chart_page *p, struct rfl_color c)
 {
-	rfl_buf_printf(out, " %s rgb '#%02x%02x%02x'", what, c.r, c.g, c.b);
+	return rfl_scene_printf(p->c.scene, "rgb '#%02x%02x%02x'", c.r, c.g, c.b);
 }
 
 /* A position on the page, in points from its upper left corner. */
-static void put_at(const struct rfl_chart_page *p, double x, double y)
+static const char *position(const struct rfl_chart_page *p, double x, double y)
 {
-	rfl_buf_printf(p->out, "screen %.5f, screen %.5f", x / p->width, 1 - y / p->height);
+	return rfl_scene_printf(p->c.scene, "screen %.5f, screen %.5f", x / p->width,
+				1 - y / p->height);
 }
 
 static void put_label(const struct rfl_chart_page *p, const char *text, double x, double y,
 		      double size, double width, struct rfl_color color, const char *more)
 {
+	const char *bold = rfl_chart__face(size) == RFL_FACE_BOLD ? " Bold" : "";
+
 	if (!*text)
 		return;
 	rfl_buf_puts(p->out, "set label ");
 	put_lines(p->out, text, size, width);
-	rfl_buf_puts(p->out, " at ");
-	put_at(p, x, y);
-	if (rfl_chart__face(size) == RFL_FACE_BOLD)
-		rfl_buf_printf(p->out, " font '%s Bold,%g' %s", p->family, size * p->terminal,
-			       more);
-	else
-		rfl_buf_printf(p->out, " font ',%g' %s", size * p->terminal, more);
-	put_color(p->out, "textcolor", color);
-	rfl_buf_putc(p->out, '\n');
+	rfl_buf_printf(p->out, " at %s font '%s%s,%g' %s textcolor %s\n", position(p, x, y),
+		       *bold ? p->family : "", bold, size * p->terminal, more, rgb(p, color));
 }
 
 static struct rfl_color color_of(const struct rfl_chart_page *p, const struct rfl_chart_series *s)
@@ -108,11 +107,8 @@ static void put_mark(const struct rfl_chart_page *p, const struct rfl_chart_seri
 
 static void put_stroke(const struct rfl_chart_page *p, const struct rfl_chart_series *s)
 {
-	struct rfl_buf *out = p->out;
-
-	rfl_buf_printf(out, " linewidth 1.3 dashtype %s",
-		       dashes[(size_t)s->dash % RFL_CHART_DASHES]);
-	put_color(out, "linecolor", color_of(p, s));
+	rfl_buf_printf(p->out, " linewidth 1.3 dashtype %s linecolor %s",
+		       dashes[(size_t)s->dash % RFL_CHART_DASHES], rgb(p, color_of(p, s)));
 }
 
 /* The key consists of labels, and of boxes for bars, because gnuplot's own key guesses the widths
@@ -126,15 +122,13 @@ static void put_key(const struct rfl_chart_page *p)
 
 		put_label(p, s->name, x + p->sample, y, RFL_CHART_TEXT, p->text, p->theme->ink,
 			  "left");
-		if (!p->c.nbars)
-			continue;
-		rfl_buf_puts(p->out, "set object rectangle from ");
-		put_at(p, x + p->sample - 16, y - 4);
-		rfl_buf_puts(p->out, " to ");
-		put_at(p, x + p->sample - 6, y + 4);
-		rfl_buf_puts(p->out, " fillstyle solid 1 noborder");
-		put_color(p->out, "fillcolor", color_of(p, s));
-		rfl_buf_putc(p->out, '\n');
+		if (p->c.nbars)
+			rfl_buf_printf(p->out,
+				       "set object rectangle from %s to %s fillstyle solid 1 "
+				       "noborder fillcolor %s\n",
+				       position(p, x + p->sample - 16, y - 4),
+				       position(p, x + p->sample - 6, y + 4),
+				       rgb(p, color_of(p, s)));
 	}
 }
 
@@ -162,46 +156,22 @@ static void put_key_lines(const struct rfl_chart_page *p)
 		if (s->marker >= 0) {
 			rfl_buf_printf(out, "%s$key_%zu every ::1::1 with points", before, i + 1);
 			put_mark(p, s);
-			put_color(out, "linecolor", color_of(p, s));
+			rfl_buf_printf(out, " linecolor %s", rgb(p, color_of(p, s)));
 			before = ", \\\n     ";
 		}
 	}
 	rfl_buf_putc(out, '\n');
 }
 
-static void put_ticks(struct rfl_buf *out, char axis, const struct rfl_chart_ticks *t)
+/* The range and the ticks of an axis. */
+static void put_axis(const struct rfl_chart_page *p, char axis, const struct rfl_chart_axis *a,
+		     const struct rfl_chart_ticks *t)
 {
-	rfl_buf_printf(out, "set %ctics (", axis);
-	for (size_t i = 0; i < t->n; i++) {
-		rfl_buf_printf(out, "%s'%s' ", i ? ", " : "", t->text[i]);
-		put_number(out, t->at[i]);
-	}
-	rfl_buf_puts(out, ")\n");
-}
-
-static void put_range(struct rfl_buf *out, char axis, double lo, double hi)
-{
-	rfl_buf_printf(out, "set %crange [", axis);
-	put_number(out, lo);
-	rfl_buf_putc(out, ':');
-	put_number(out, hi);
-	rfl_buf_puts(out, "]\n");
-}
-
-static bool has_value(const struct rfl_chart_series *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (!isnan(s->rows[i].y))
-			return true;
-	return false;
-}
-
-static bool has_error_bars(const struct rfl_chart_series *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (!isnan(s->rows[i].lo))
-			return true;
-	return false;
+	rfl_buf_printf(p->out, "set %crange [%s:%s]\nset %ctics (", axis, number(p, a->lo),
+		       number(p, a->hi), axis);
+	for (size_t i = 0; i < t->n; i++)
+		rfl_buf_printf(p->out, "%s'%s' %s", i ? ", " : "", t->text[i], number(p, t->at[i]));
+	rfl_buf_puts(p->out, ")\n");
 }
 
 /* Draw the crossed mark of its series at each x without a value, in the rows that the layout left
@@ -215,23 +185,23 @@ static void put_crossed(const struct rfl_chart_page *p, size_t panel)
 		const struct rfl_chart_series *s = &d->series[i];
 		double share, at;
 
-		if (!rfl_chart__has_crossed(s))
+		if (!s->has_crossed)
 			continue;
 		share = 1 - RFL_CHART_CROSSED * ((double)rows++ + 0.6) /
 				    (p->bottom[panel] - p->top[panel]);
 		at = d->y.log ? d->y.lo * pow(d->y.hi / d->y.lo, share)
 			      : d->y.lo + share * (d->y.hi - d->y.lo);
 		for (int cross = 0; cross < 2; cross++) {
-			rfl_buf_printf(p->out, ", \\\n     $panel%zu_%zu using 1:($5 == 0 ? ",
-				       panel + 1, i + 1);
-			put_number(p->out, at);
-			rfl_buf_puts(p->out, " : NaN) with points");
+			rfl_buf_printf(p->out,
+				       ", \\\n     $panel%zu_%zu using 1:($5 == 0 ? %s : NaN) with "
+				       "points",
+				       panel + 1, i + 1, number(p, at));
 			if (cross)
 				rfl_buf_printf(p->out, " pointtype 2 pointsize %g linewidth 1.2",
 					       1.15 * p->terminal);
 			else
 				put_mark(p, s);
-			put_color(p->out, "linecolor", color_of(p, s));
+			rfl_buf_printf(p->out, " linecolor %s", rgb(p, color_of(p, s)));
 		}
 	}
 }
@@ -244,21 +214,20 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 
 	for (size_t i = 0; i < d->n; i++) {
 		const struct rfl_chart_series *s = &d->series[i];
-		const struct rfl_color color = color_of(p, s);
 
-		if (!has_value(s)) /* gnuplot would warn */
+		if (!s->has_value) /* gnuplot would warn */
 			continue;
 		rfl_buf_printf(out, "%s$panel%zu_%zu using ", before, panel + 1, i + 1);
 		before = ", \\\n     ";
 		if (p->c.nbars) {
 			rfl_buf_printf(out,
 				       "(($3 + $4) / 2):1:3:4:($1 - %g):($1 + %g) with boxxyerror "
-				       "fillstyle solid 1 noborder",
-				       RFL_CHART_BAR / p->bar, RFL_CHART_BAR / p->bar);
-			put_color(out, "fillcolor", color);
+				       "fillstyle solid 1 noborder fillcolor %s",
+				       RFL_CHART_BAR / p->bar, RFL_CHART_BAR / p->bar,
+				       rgb(p, color_of(p, s)));
 			continue;
 		}
-		if (has_error_bars(s)) {
+		if (s->has_bars) {
 			/* gnuplot's yerrorbars would hide other marks nearby */
 			if (d->y.log)
 				rfl_buf_printf(
@@ -266,10 +235,11 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 					d->y.lo, d->y.lo, d->y.lo, d->y.lo);
 			else
 				rfl_buf_puts(out, "1:3:(0):($4 - $3)");
-			rfl_buf_printf(out, " with vectors heads size screen %.5f,90 linewidth 0.9",
-				       RFL_CHART_CAP / p->width);
-			put_color(out, "linecolor", color);
-			rfl_buf_printf(out, ", \\\n     $panel%zu_%zu using ", panel + 1, i + 1);
+			rfl_buf_printf(out,
+				       " with vectors heads size screen %.5f,90 linewidth 0.9 "
+				       "linecolor %s, \\\n     $panel%zu_%zu using ",
+				       RFL_CHART_CAP / p->width, rgb(p, color_of(p, s)), panel + 1,
+				       i + 1);
 		}
 		rfl_buf_printf(out, "1:2 with %s", s->marker < 0 ? "lines" : "linespoints");
 		put_stroke(p, s);
@@ -291,22 +261,19 @@ static void put_edges(const struct rfl_chart_page *p, size_t i)
 	const struct rfl_chart_panel *d = &p->c.panels[i];
 	double end[RFL_CHART_EDGES] = { 0 }; /* of the rows */
 
-	for (size_t k = 0; k < d->nedges; k++) {
-		const struct rfl_chart_edge *e = &d->edges[k];
+	for (const struct rfl_chart_edge *e = d->edges; e < d->edges + d->nedges; e++) {
 		const double share = log(e->x / d->x.lo) / log(d->x.hi / d->x.lo);
 		const double at = p->left[i] + share * (p->right[i] - p->left[i]);
-		const double width = rfl_text_width(e->text, RFL_FACE_REGULAR, RFL_CHART_NOTE);
+		const double width = rfl_width(e->text, RFL_CHART_NOTE);
 		const double x = at + 2 + width < p->right[i] ? at + 2 : at - 2 - width;
 		size_t row = 0;
 
 		if (!(share > 0 && share < 1))
 			continue;
-		rfl_buf_puts(p->out, "set arrow from first ");
-		put_number(p->out, e->x);
-		rfl_buf_puts(p->out, ", graph 0 rto graph 0, graph 1 nohead back linewidth 0.8 "
-				     "dashtype (4,4)");
-		put_color(p->out, "linecolor", p->theme->soft);
-		rfl_buf_putc(p->out, '\n');
+		rfl_buf_printf(p->out,
+			       "set arrow from first %s, graph 0 rto graph 0, graph 1 nohead back "
+			       "linewidth 0.8 dashtype (4,4) linecolor %s\n",
+			       number(p, e->x), rgb(p, p->theme->soft));
 		while (end[row] > x)
 			row++;
 		end[row] = x + width + RFL_CHART_GAP;
@@ -334,14 +301,12 @@ static void put_panel(const struct rfl_chart_page *p, size_t i)
 		rfl_buf_printf(out, "set logscale x %d\n", across->log);
 	if (!bars && d->y.log)
 		rfl_buf_printf(out, "set logscale y %d\n", d->y.log);
-	put_range(out, 'x', across->lo, across->hi);
-	put_ticks(out, 'x', &p->across[i]);
+	put_axis(p, 'x', across, &p->across[i]);
 	if (bars) {
-		put_range(out, 'y', (double)p->c.nbars - 0.5, -0.5);
-		rfl_buf_puts(out, "unset ytics\n");
+		rfl_buf_printf(out, "set yrange [%s:-0.5]\nunset ytics\n",
+			       number(p, (double)p->c.nbars - 0.5));
 	} else {
-		put_range(out, 'y', d->y.lo, d->y.hi);
-		put_ticks(out, 'y', &p->up[i]);
+		put_axis(p, 'y', &d->y, &p->up[i]);
 		put_label(p, d->y.title,
 			  p->left[i] - rfl_chart__widest(&p->up[i]) - 2 * RFL_CHART_GAP -
 				  RFL_CHART_LINE * RFL_CHART_TEXT / 2,
@@ -375,16 +340,15 @@ static void put_body(const struct rfl_chart_page *p)
 	struct rfl_buf *out = p->out;
 	double y = RFL_CHART_EDGE;
 
-	rfl_buf_puts(out, "reset\nset datafile missing 'NaN'\nset multiplot\n");
-	rfl_buf_printf(out, "unset key\nset border %d linewidth 0.8", p->c.nbars ? 1 : 3);
-	put_color(out, "linecolor", t->ink);
-	rfl_buf_printf(out, "\nset tics nomirror out scale 0.5 font ',%g'",
-		       RFL_CHART_TEXT * p->terminal);
-	put_color(out, "textcolor", t->ink);
-	rfl_buf_puts(out, p->c.nbars ? "\nset grid xtics noytics" : "\nset grid ytics noxtics");
-	rfl_buf_puts(out, " linetype 1 linewidth 0.6 dashtype solid");
-	put_color(out, "linecolor", t->grid);
-	rfl_buf_puts(out, "\nunset label\nunset object\nunset arrow\n");
+	rfl_buf_printf(out,
+		       "reset\nset datafile missing 'NaN'\nset multiplot\nunset key\n"
+		       "set border %d linewidth 0.8 linecolor %s\n"
+		       "set tics nomirror out scale 0.5 font ',%g' textcolor %s\n"
+		       "set grid %s linetype 1 linewidth 0.6 dashtype solid linecolor %s\n"
+		       "unset label\nunset object\nunset arrow\n",
+		       p->c.nbars ? 1 : 3, rgb(p, t->ink), RFL_CHART_TEXT * p->terminal,
+		       rgb(p, t->ink), p->c.nbars ? "xtics noytics" : "ytics noxtics",
+		       rgb(p, t->grid));
 	put_label(p, p->c.title, RFL_CHART_EDGE, y + RFL_CHART_TITLE / 2, RFL_CHART_TITLE, width,
 		  t->ink, "left");
 	y += rfl_chart__height(p, p->c.title, RFL_CHART_TITLE);
@@ -430,8 +394,7 @@ static void put_terminal(const struct rfl_chart_page *p, const char *format, dou
 			"set terminal svg noenhanced rounded font '%s,%g' linewidth %.5f size "
 			"%.0f,%.0f",
 			p->family, RFL_CHART_TEXT * p->scale, p->scale, width, height);
-	put_color(p->out, "background", p->theme->paper);
-	rfl_buf_putc(p->out, '\n');
+	rfl_buf_printf(p->out, " background %s\n", rgb(p, p->theme->paper));
 }
 
 static void put_data(const struct rfl_chart_page *p)
@@ -443,15 +406,10 @@ static void put_data(const struct rfl_chart_page *p)
 
 			rfl_buf_printf(p->out, "# x y low high n\n$panel%zu_%zu << EOD\n", i + 1,
 				       k + 1);
-			for (size_t j = 0; j < s->n; j++) {
-				const struct rfl_chart_row *r = &s->rows[j];
-				const double values[] = { r->x, r->y, r->lo, r->hi };
-
-				for (size_t m = 0; m < RFL_ARRAY_LEN(values); m++) {
-					put_number(p->out, values[m]);
-					rfl_buf_putc(p->out, ' ');
-				}
-				rfl_buf_printf(p->out, "%zu\n", s->rows[j].n);
+			for (const struct rfl_chart_row *r = s->rows; r < s->rows + s->n; r++) {
+				rfl_buf_printf(p->out, "%s %s %s %s %zu\n", number(p, r->x),
+					       number(p, r->y), number(p, r->lo), number(p, r->hi),
+					       r->n);
 			}
 			rfl_buf_puts(p->out, "EOD\n");
 		}
@@ -521,5 +479,6 @@ enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_s
 			rfl_buf_printf(out, "set output '%s.%s'\n", c->stem, formats[i]);
 		put_body(&p);
 	}
-	return rfl_buf_check(out, c->stem, err);
+	rc = rfl_scene_check(c->scene, err);
+	return rc == RFL_OK ? rfl_buf_check(out, c->stem, err) : rc;
 }

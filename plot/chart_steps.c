@@ -13,19 +13,6 @@
 #define MARKS     6   /* approximate number on a line */
 #define MANY      200 /* from this number of steps on, the extremes may be outside the axis */
 
-/* A view of the steps. */
-struct view {
-	const char *kind, *title;
-	const char *column; /* of the files */
-	bool relative;  /* relative to the median of the run, with a panel for the distribution */
-	size_t windows; /* points of a line over the steps */
-};
-
-static const struct view views[] = {
-	{ "steps", "Step times", "step_ms", true, 20 },
-	{ "loss", "Training loss", "loss", false, 100 },
-};
-
 /* The steps of the repeats of a configuration. */
 struct steps {
 	size_t n, cap;
@@ -33,11 +20,23 @@ struct steps {
 		double step; /* number in the measured window */
 		double value;
 	} * samples;
-	double end; /* last step + 1 */
-	const struct view *view;
+	double end;    /* last step + 1 */
+	bool relative; /* times relative to the median of the run; otherwise the loss */
 	int64_t iters; /* of each run; -1: unknown */
 	size_t nan;    /* number of steps left out, since their value is unknown or not finite */
 };
+
+/* The column of the files. */
+static const char *column_of(const struct steps *s)
+{
+	return s->relative ? "step_ms" : "loss";
+}
+
+/* The maximum number of points of a line over the steps. */
+static size_t windows_of(const struct steps *s)
+{
+	return s->relative ? 20 : 100;
+}
 
 static int by_value(const void *a, const void *b)
 {
@@ -62,7 +61,6 @@ static double *sorted(const struct steps *s, size_t from)
 static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 {
 	struct steps *s = ctx;
-	const struct view *view = s->view;
 	const size_t first = s->n;
 	struct rfl_csv *csv = NULL;
 	double *values = NULL, median;
@@ -72,7 +70,7 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	if ((rc = rfl_csv_open(path, &csv, err)) || (rc = rfl_csv_need(csv, "step", &step, err)) ||
-	    (rc = rfl_csv_need(csv, view->column, &column, err)))
+	    (rc = rfl_csv_need(csv, column_of(s), &column, err)))
 		goto done;
 	for (;;) {
 		struct sample one;
@@ -89,7 +87,7 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 		}
 		if ((rc = rfl_csv_double(csv, column, &one.value, err)))
 			break;
-		if (!(one.step >= 0) || isnan(one.value) || (view->relative && one.value <= 0))
+		if (!(one.step >= 0) || isnan(one.value) || (s->relative && one.value <= 0))
 			continue;
 		if ((rc = rfl_grow(&s->samples, &s->cap, s->n + 1, SIZE_MAX, err)))
 			break;
@@ -98,7 +96,7 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 	}
 	if (rc == RFL_OK)
 		rc = rfl_runs_check_steps(csv, rows, s->iters, err);
-	if (rc != RFL_OK || s->n == first || !view->relative)
+	if (rc != RFL_OK || s->n == first || !s->relative)
 		goto done;
 	values = sorted(s, first);
 	if (!values) {
@@ -124,18 +122,15 @@ static void add_distribution(struct rfl_chart *c, struct rfl_chart_series *s, co
 		const size_t at = (i + 1) * n / points - 1;
 
 		rfl_chart_add(c, s,
-			      (struct rfl_chart_row){ .x = values[at],
-						      .y = 100 * (double)(at + 1) / (double)n,
-						      .lo = NAN,
-						      .hi = NAN,
-						      .n = n });
+			      rfl_chart_point(values[at], 100 * (double)(at + 1) / (double)n, n));
 	}
 }
 
-/* The median of all repeats in each of at most `most` windows of steps. */
+/* The median of all repeats in windows of steps. */
 static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
-			     const struct steps *steps, size_t most, struct rfl_err *err)
+			     const struct steps *steps, struct rfl_err *err)
 {
+	const size_t most = windows_of(steps);
 	const size_t windows = steps->end < (double)most ? (size_t)steps->end : most;
 	double *values = rfl_alloc_array(steps->n, sizeof(*values));
 
@@ -153,22 +148,19 @@ static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
 			continue;
 		qsort(values, n, sizeof(*values), by_value);
 		rfl_chart_add(c, s,
-			      (struct rfl_chart_row){ .x = (lo + hi + 1) / 2, /* from 1 */
-						      .y = rfl_stats_percentile(values, n, 50),
-						      .lo = NAN,
-						      .hi = NAN,
-						      .n = n });
+			      rfl_chart_point((lo + hi + 1) / 2, /* from 1 */
+					      rfl_stats_percentile(values, n, 50), n));
 	}
 	free(values);
 	return RFL_OK;
 }
 
 /* Add a configuration to all panels, and widen the range of the distributions. */
-static enum rfl_rc add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
-			      const struct view *view, const struct rfl_ledger_row *row,
+static enum rfl_rc add_config(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
 			      const struct steps *steps, struct rfl_err *err)
 {
 	const char *name = rfl_chart__name(of, row, true);
+	struct rfl_chart *c = of->chart;
 	struct rfl_chart_axis *x = &c->panels[0].x;
 	double *values = sorted(steps, 0);
 	enum rfl_rc rc = RFL_OK;
@@ -178,93 +170,70 @@ static enum rfl_rc add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
 	for (size_t panel = 0; panel < c->npanels && rc == RFL_OK; panel++) {
 		struct rfl_chart_series *s = rfl_chart_series(c, panel, name);
 
-		if (!s)
-			break;
 		rfl_chart__look(of, row, s);
-		if (panel == 0 && view->relative)
+		if (panel == 0 && steps->relative)
 			add_distribution(c, s, values, steps->n);
 		else
-			rc = add_drift(c, s, steps, view->windows, err);
+			rc = add_drift(c, s, steps, err);
 		s->every = (int)(s->n / MARKS) + 1;
 	}
-	if (!view->relative)
-		goto done;
-	x->lo = fmin(x->lo, rfl_stats_percentile(values, steps->n, steps->n < MANY ? 0 : 0.5));
-	x->hi = fmax(x->hi, rfl_stats_percentile(values, steps->n, steps->n < MANY ? 100 : 99.5));
-done:
+	if (steps->relative) {
+		const double cut = steps->n < MANY ? 0 : 0.5;
+
+		x->lo = fmin(x->lo, rfl_stats_percentile(values, steps->n, cut));
+		x->hi = fmax(x->hi, rfl_stats_percentile(values, steps->n, 100 - cut));
+	}
 	free(values);
 	return rc;
 }
 
-enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			    const char *env, const char *kind, const char *dir,
-			    struct rfl_chart **ret, struct rfl_err *err)
+enum rfl_rc rfl_chart__steps(struct rfl_chart_runs *of, struct rfl_err *err)
 {
-	const struct view *view = &views[strcmp(kind, views[1].kind) == 0];
-	struct rfl_chart_files files = { .runs = runs,
-					 .dir = dir,
-					 .folder = "steps",
-					 .what = "steps",
-					 .writer = "'roofline run'" };
-	struct steps steps = { .view = view };
-	struct rfl_chart_panel *last;
-	struct rfl_chart_runs of;
-	struct rfl_chart *c = NULL;
+	struct steps steps = { .relative = strcmp(of->kind->name, "steps") == 0 };
+	struct rfl_chart *c = of->chart;
+	struct rfl_chart_panel *last = &c->panels[steps.relative];
 	size_t all = 0;
 	bool cut = false; /* extremes may be outside the axis */
-	enum rfl_rc rc = rfl_chart__begin(r, env, view->kind, view->title, RFL_LEDGER_NCOLUMNS, &of,
-					  &c, err);
+	enum rfl_rc rc = rfl_chart__begin(of, RFL_LEDGER_NCOLUMNS, err);
 
-	if (rc != RFL_OK)
-		return rc;
-	c->npanels = view->relative ? 2 : 1;
-	if (view->relative) {
-		c->panels[0].x.title = "Step time / median of its run";
-		c->panels[0].y = (struct rfl_chart_axis){
-			.title = "Share of steps (%)", .lo = NAN, .hi = 100, .zero = true
-		};
+	c->npanels = steps.relative ? 2 : 1;
+	c->panels[0].x.title = "Step time / median of its run";
+	if (steps.relative) {
+		c->panels[0].y.title = "Share of steps (%)";
+		c->panels[0].y.zero = true;
+		c->panels[0].y.hi = 100;
 	}
-	last = &c->panels[c->npanels - 1];
 	last->x.title = "Step";
 	last->x.zero = last->x.whole = true;
-	last->y.title = view->relative ? "Step time / median of its run" : "Loss";
-	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
-		const struct rfl_repeats_config *config = &r->configs[i];
+	last->y.title = steps.relative ? c->panels[0].x.title : "Loss";
+	for (size_t i = 0; i < of->repeats->n && rc == RFL_OK; i++) {
+		const struct rfl_repeats_config *config = &of->repeats->configs[i];
 
 		steps.n = 0;
 		steps.end = 0;
 		steps.iters = config->row->iters;
-		rc = rfl_chart__read(&of, &files, config, read_run, &steps, err);
+		rc = rfl_chart__read(of, config, read_run, &steps, err);
 		if (steps.n && rc == RFL_OK)
-			rc = add_config(c, &of, view, config->row, &steps, err);
+			rc = add_config(of, config->row, &steps, err);
 		all += steps.n;
-		cut |= view->relative && steps.n >= MANY;
+		cut |= steps.relative && steps.n >= MANY;
 	}
 	if (rc == RFL_OK && all == 0)
-		rc = rfl_chart__no_file(&of, &files, view->column, err);
-	if (rc != RFL_OK)
-		goto done;
-	c->note = rfl_scene_printf(
-		c->scene,
-		"%zu steps of %zu run%s. %sedians over the runs of a "
-		"configuration, in up to %zu windows.",
-		all, files.found, files.found == 1 ? "" : "s",
-		view->relative ? "Left: all steps of a configuration, cumulative. Right: m" : "M",
-		view->windows);
-	rfl_chart__note_files(c, &files);
+		rc = rfl_chart__no_file(of, column_of(&steps), err);
+	rfl_chart__note(
+		c,
+		"%zu steps of %s. %sedians over the runs of a configuration, in up to %zu windows.",
+		all, rfl_words_count(c->scene, of->found, "run"),
+		steps.relative ? "Left: all steps of a configuration, cumulative. Right: m" : "M",
+		windows_of(&steps));
+	rfl_chart__note_files(of);
 	if (steps.nan)
-		c->note = rfl_scene_printf(c->scene, "%s Left out: %zu step%s without a finite %s.",
-					   c->note, steps.nan, steps.nan == 1 ? "" : "s",
-					   view->relative ? "time" : "loss");
+		rfl_chart__note(c, "Left out: %s without a finite %s.",
+				rfl_words_count(c->scene, steps.nan, "step"),
+				steps.relative ? "time" : "loss");
 	if (cut)
-		c->note = rfl_scene_printf(c->scene,
-					   "%s The slowest and fastest 0.5 %% of a "
-					   "configuration may be outside the left axis.",
-					   c->note);
-	rc = rfl_chart__finish(c, ret, err);
-	c = NULL;
-done:
+		rfl_chart__note(c, "The slowest and fastest 0.5 %% of a configuration may be "
+				   "outside the left axis.");
 	free(steps.samples);
-	rfl_chart_free(c);
 	return rc;
 }

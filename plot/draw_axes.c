@@ -21,6 +21,11 @@ struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px, d
 					      : f->theme->paper;
 }
 
+const char *rfl_draw__id(const struct rfl_figure *f, const char *element, const struct rfl_mark *m)
+{
+	return SAY(f, "%s-%d", element, m->number);
+}
+
 struct rfl_prim *rfl_draw__text(struct rfl_figure *f, const char *id, const char *text, double x,
 				double y, double size, struct rfl_color color,
 				enum rfl_anchor anchor)
@@ -47,7 +52,7 @@ bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, doub
 		    const struct rfl_xy *at, const enum rfl_anchor *anchors, size_t n, double pad_x,
 		    double pad_y)
 {
-	const double w = rfl_text_width(text, RFL_FACE_REGULAR, size);
+	const double w = rfl_width(text, size);
 
 	for (size_t i = 0; i < n; i++) {
 		const double x = anchors[i] == RFL_ANCHOR_END      ? at[i].x - w
@@ -109,9 +114,8 @@ const char *rfl_draw__tick_text(const struct rfl_figure *f, double value)
 {
 	const int power = (int)floor(log10(value) + 1e-9);
 
-	return power < 5 && power > -5
-		       ? rfl_scene_printf(f->scene, "%.12g", value)
-		       : rfl_scene_printf(f->scene, "%.0fe%d", value / pow(10, power), power);
+	return power < 5 && power > -5 ? SAY(f, "%.12g", value)
+				       : SAY(f, "%.0fe%d", value / pow(10, power), power);
 }
 
 static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
@@ -119,8 +123,7 @@ static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 	const bool is_x = a == &f->x;
 	const double x = f->plot.x, y = f->plot.y + f->plot.h, s = f->scale, size = SZ(f, tick);
 
-	for (size_t i = 0; i < a->nticks; i++) {
-		const struct rfl_tick *t = &a->ticks[i];
+	for (const struct rfl_tick *t = a->ticks; t < a->ticks + a->nticks; t++) {
 		const double at = rfl_axis_at(a, t->value);
 		const double length = (t->labelled ? 5 : 3) * s;
 		const double width = SZ(f, stroke_axis) * (t->labelled ? 1 : 0.6);
@@ -135,7 +138,7 @@ static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 			continue;
 		text = rfl_draw__tick_text(f, t->value);
 		/* the last label may be wider than the margin */
-		most = f->scene->width - rfl_text_width(text, RFL_FACE_REGULAR, size) / 2 - 1;
+		most = f->scene->width - rfl_width(text, size) / 2 - 1;
 		rfl_draw__text(f, is_x ? "tick-x" : "tick-y", text,
 			       is_x ? fmin(at, most) : x - 9 * s,
 			       is_x ? y + 18 * s : at + RFL_TEXT_CAP / 2 * size, size,
@@ -183,7 +186,7 @@ static void draw_title(struct rfl_figure *f, bool is_x)
 	const double s = f->scale, size = SZ(f, axis), room = is_x ? b->w : b->h;
 	size_t i = 0;
 
-	while (i < 2 && rfl_text_width(row[i], RFL_FACE_REGULAR, size) > room)
+	while (i < 2 && rfl_width(row[i], size) > room)
 		i++;
 	rfl_draw__text(f, is_x ? "title-x" : "title-y", row[i],
 		       is_x ? b->x + b->w / 2 : b->x - f->theme->title_y * s,
@@ -225,7 +228,7 @@ void rfl_draw__caption(struct rfl_figure *f)
 		       f->theme->faint, 0.8 * s)
 		->id = "footnote-rule";
 	for (size_t i = 0; i < n; i++)
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "footnote-%zu", i + 1), lines[i],
-			       f->foot.x, f->foot.y + (15 + 13 * (double)i) * s, SZ(f, footnote),
+		rfl_draw__text(f, SAY(f, "footnote-%zu", i + 1), lines[i], f->foot.x,
+			       f->foot.y + (15 + 13 * (double)i) * s, SZ(f, footnote),
 			       f->theme->soft, RFL_ANCHOR_START);
 }

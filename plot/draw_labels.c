@@ -201,7 +201,7 @@ static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct
 {
 	const struct rfl_mark *m = &f->marks[i];
 	const double a = SZ(f, label), b = SZ(f, label_second), name = name_width(f, m);
-	const double second = rfl_text_width(m->second, RFL_FACE_REGULAR, b);
+	const double second = rfl_width(m->second, b);
 	const struct label_size two = { fmax(name, second),
 					RFL_TEXT_ASCENT * a + (1.36 + RFL_TEXT_DESCENT) * b, false,
 					false };
@@ -242,7 +242,7 @@ static void put_label(struct rfl_figure *f, int i, const struct label *l)
 	if (l->has_leader)
 		rfl_scene_line(f->scene, l->lx0, l->ly0, l->lx1, l->ly1, f->theme->leader,
 			       0.7 * f->scale)
-			->id = rfl_scene_printf(f->scene, "leader-%d", f->marks[i].number);
+			->id = SAY(f, "leader-%d", f->marks[i].number);
 	add_label(f, i, l);
 }
 
@@ -324,8 +324,8 @@ static void name_marks(struct rfl_figure *f)
 		if (!m->named)
 			continue;
 		put_label(f, (int)i, l);
-		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "name-%d", m->number), m->name, x,
-				    y, a, f->theme->ink, align)
+		rfl_draw__halo_text(f, rfl_draw__id(f, "name", m), m->name, x, y, a, f->theme->ink,
+				    align)
 			->at.text.face = RFL_FACE_BOLD;
 		if (!*m->second)
 			continue;
@@ -333,9 +333,8 @@ static void name_marks(struct rfl_figure *f)
 			x += name_width(f, m) + 0.6 * a;
 		else
 			y += 1.36 * b;
-		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "second-%d", m->number),
-				    m->second, x, y, b, m->above ? f->theme->alarm : f->theme->soft,
-				    align);
+		rfl_draw__halo_text(f, rfl_draw__id(f, "second", m), m->second, x, y, b,
+				    m->above ? f->theme->alarm : f->theme->soft, align);
 	}
 }
 
@@ -360,8 +359,8 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_LEADER, i,
 			  &box))
 		return false;
-	p = rfl_draw__text(f, rfl_scene_printf(f->scene, "number-%d", m->number), text, m->px, y,
-			   size, color, RFL_ANCHOR_MIDDLE);
+	p = rfl_draw__text(f, rfl_draw__id(f, "number", m), text, m->px, y, size, color,
+			   RFL_ANCHOR_MIDDLE);
 	p->at.text.face = RFL_FACE_BOLD;
 	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, box);
 	return true;
@@ -373,9 +372,9 @@ static const char *edge_value(const struct rfl_figure *f, const struct rfl_mark 
 	const bool beside = m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT);
 
 	if (rfl_figure__is_time(f))
-		return rfl_scene_printf(f->scene, "%s %s", beside ? "bytes" : "FLOPs",
-					rfl_words_time(f->scene, beside ? m->x : m->y));
-	return beside ? rfl_scene_printf(f->scene, "AI %s", rfl_words_number(f->scene, m->x))
+		return SAY(f, "%s %s", beside ? "bytes" : "FLOPs",
+			   rfl_words_time(f->scene, beside ? m->x : m->y));
+	return beside ? SAY(f, "AI %s", rfl_words_number(f->scene, m->x))
 		      : rfl_figure__rate(f, m->y);
 }
 
@@ -383,7 +382,7 @@ static const char *edge_value(const struct rfl_figure *f, const struct rfl_mark 
 static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, bool between)
 {
 	const struct rfl_mark *m = &f->marks[i];
-	const char *text = rfl_scene_printf(f->scene, "%d", m->number);
+	const char *text = SAY(f, "%d", m->number);
 	const double near = 0.45 * m->r;
 
 	group[i] = (int)i;
@@ -394,10 +393,10 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, 
 		    (!between && is_between(f, o)) || hypot(o->px - m->px, o->py - m->py) > near)
 			continue;
 		group[k] = (int)i;
-		text = rfl_scene_printf(f->scene, "%s, %d", text, o->number);
+		text = SAY(f, "%s, %d", text, o->number);
 	}
 	/* the text shows the values of a mark at the edge, which its position does not */
-	return m->edge ? rfl_scene_printf(f->scene, "%s: %s", text, edge_value(f, m)) : text;
+	return m->edge ? SAY(f, "%s: %s", text, edge_value(f, m)) : text;
 }
 
 /* Draw the numbers of marks without a name: next to the mark, inside it, or at the end of a leader
@@ -424,7 +423,7 @@ static void number_marks(struct rfl_figure *f, bool between)
 		    (k < f->nmarks && m->next >= 0 && m->linked))
 			continue;
 		text = numbers_of(f, i, group, between);
-		z.w = rfl_text_width(text, RFL_FACE_REGULAR, size);
+		z.w = rfl_width(text, size);
 		m->counted = true;
 		if (find_label(f, (int)i, &z, FAR, &l) == INFINITY) {
 			if (put_inside(f, (int)i, text))
@@ -435,9 +434,8 @@ static void number_marks(struct rfl_figure *f, bool between)
 		if (!m->counted)
 			continue;
 		put_label(f, (int)i, &l);
-		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "number-%d", m->number), text,
-				    anchor_x(&l), l.box.y + RFL_TEXT_ASCENT * size, size,
-				    f->theme->ink, l.align);
+		rfl_draw__halo_text(f, rfl_draw__id(f, "number", m), text, anchor_x(&l),
+				    l.box.y + RFL_TEXT_ASCENT * size, size, f->theme->ink, l.align);
 	}
 	for (size_t i = 0; group && i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
@@ -497,10 +495,9 @@ static void put_factor(struct rfl_figure *f, const struct rfl_mark *m)
 			     : (struct rfl_xy){ x + (k % 2 ? -5 : 5) * s, y + cap / 2 };
 		anchors[k] = flat ? RFL_ANCHOR_MIDDLE : k % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
 	}
-	rfl_draw__word(
-		f, rfl_scene_printf(f->scene, "factor-%d", m->number),
-		rfl_scene_printf(f->scene, "\xc3\x97%.*f", m->factor < 9.95 ? 1 : 0, m->factor),
-		size, at, anchors, RFL_ARRAY_LEN(at), s, s);
+	rfl_draw__word(f, rfl_draw__id(f, "factor", m),
+		       SAY(f, "\xc3\x97%.*f", m->factor < 9.95 ? 1 : 0, m->factor), size, at,
+		       anchors, RFL_ARRAY_LEN(at), s, s);
 }
 
 /* Label a connector with the traffic relative to the least possible; if `first`, with its meaning.
@@ -512,30 +509,26 @@ static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m, bool first
 	const struct rfl_xy at[2] = { { mid, m->py - 5 * s },
 				      { mid, m->py + 3 * s + RFL_TEXT_ASCENT * size } };
 	const double ratio = m->x_best / m->x;
-	const char *text = rfl_scene_printf(f->scene, "%.*f\xc3\x97%s", ratio < 9.95 ? 1 : 0, ratio,
-					    first ? " the traffic" : "");
+	const char *text =
+		SAY(f, "%.*f\xc3\x97%s", ratio < 9.95 ? 1 : 0, ratio, first ? " the traffic" : "");
 
 	if (isnan(m->px_best) || m->edge || m->edge_best)
 		return false;
-	if (rfl_text_width(text, RFL_FACE_REGULAR, size) > m->px_best - m->px - 3 * m->r)
+	if (rfl_width(text, size) > m->px_best - m->px - 3 * m->r)
 		return false;
-	return rfl_draw__word(f, rfl_scene_printf(f->scene, "ratio-%d", m->number), text, size, at,
-			      anchors, 2, s, s);
+	return rfl_draw__word(f, rfl_draw__id(f, "ratio", m), text, size, at, anchors, 2, s, s);
 }
 
 void rfl_draw__labels(struct rfl_figure *f)
 {
 	bool said = false;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[i];
-
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		m->named = m->counted = m->ratio = false;
 		m->second = f->theme->names_only ? "" : m->rate;
 		/* the position of a mark at the edge does not show its intensity: the text does */
 		if (m->edge & (rfl_figure__is_time(f) ? ~0U : RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
-			m->second = rfl_scene_printf(f->scene, "%s \xc2\xb7 %s", edge_value(f, m),
-						     m->rate);
+			m->second = SAY(f, "%s \xc2\xb7 %s", edge_value(f, m), m->rate);
 	}
 	name_marks(f);
 	f->has_numbers = false;

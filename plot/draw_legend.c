@@ -27,98 +27,89 @@ struct pen {
 	struct rfl_box box;
 	double x, y; /* left end and baseline of the next entry */
 	double line_h;
-	bool flow, draw;
+	bool flow;
 };
 
-/* The meaning of a sign; NULL if the figure does not contain it.
- * @param at  where to draw the sign; may be NULL */
-static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct rfl_xy *at)
+static void put_text(struct rfl_figure *f, const char *text, double x, double y)
+{
+	rfl_draw__text(f, "legend", text, x, y, SZ(f, legend), f->theme->ink, RFL_ANCHOR_START);
+}
+
+/* Draw a sign. @return its meaning; NULL if the figure does not contain it */
+static const char *put_sign(struct rfl_figure *f, enum sign sign, double x, double y)
 {
 	const double s = f->scale, r = SZ(f, marker), thin = SZ(f, stroke_mark);
-	const double x = at ? at->x : 0, y = at ? at->y : 0;
 	const struct rfl_color main = f->theme->leader, ink = f->theme->ink;
 	const char *source = f->marks[0].point->step_source;
 	struct rfl_scene *sc = f->scene;
-	const char *what;
+	const char *const what = !f->joins_contexts ? "batch"
+				 : f->joins_batches ? "batch or context"
+						    : "context";
 
 	switch (sign) {
 	case SIGN_USED:
-		if (at)
-			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, ink, thin);
+		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, ink, thin);
 		return f->used;
 	case SIGN_BEST:
-		if (at)
-			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r * 0.94, RFL_COLOR_NONE,
-					 main, 1.7 * s);
-		for (size_t i = 0; i < f->nmarks; i++)
-			if (f->marks[i].px_best > 0)
+		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r * 0.94, RFL_COLOR_NONE, main,
+				 1.7 * s);
+		for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++)
+			if (m->px_best > 0)
 				return f->best;
 		return NULL;
 	case SIGN_LEVELS:
-		for (int i = 0; at && i <= RFL_FIG_CACHES && f->by == RFL_BY_LEVEL; i++)
+		for (int i = 0; i <= RFL_FIG_CACHES && f->by == RFL_BY_LEVEL; i++)
 			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x + (i - 1) * 5 * s, y, 3 * s,
 					 f->palette[i], ink, thin);
 		return f->by == RFL_BY_LEVEL
 			       ? "one point: compare each mark with the roof of its level"
 			       : NULL;
 	case SIGN_ISOCHRONE:
-		if (at) {
-			rfl_scene_line(sc, x - 7 * s, y - 5 * s, x + 4 * s, y - 5 * s,
-				       f->theme->roof_quiet, SZ(f, stroke_quiet));
-			rfl_scene_line(sc, x + 4 * s, y - 5 * s, x + 4 * s, y + 6 * s,
-				       f->theme->roof_quiet, SZ(f, stroke_quiet));
-		}
+		rfl_scene_line(sc, x - 7 * s, y - 5 * s, x + 4 * s, y - 5 * s, f->theme->roof_quiet,
+			       SZ(f, stroke_quiet));
+		rfl_scene_line(sc, x + 4 * s, y - 5 * s, x + 4 * s, y + 6 * s, f->theme->roof_quiet,
+			       SZ(f, stroke_quiet));
 		return rfl_figure__is_time(f) ? "isochrone: equal least time (bytes or FLOPs)"
 					      : NULL;
 	case SIGN_SPREAD:
-		if (at)
-			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, ink, 1.2 * s);
+		rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, ink, 1.2 * s);
 		if (!f->has_errors)
 			return NULL;
-		return source && *source ? rfl_scene_printf(sc, "uncertainty: %s", source)
+		return source && *source ? SAY(f, "uncertainty: %s", source)
 					 : "uncertainty of rate or intensity";
 	case SIGN_HEADROOM:
-		if (at)
-			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, main, SZ(f, stroke_thin))
-				->dash = RFL_DASH_DASHED;
+		rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, main, SZ(f, stroke_thin))->dash =
+			RFL_DASH_DASHED;
 		return !f->has_whiskers         ? NULL
 		       : rfl_figure__is_time(f) ? "distance to the measured time: possible speedup"
 						: "headroom: possible speedup at this intensity";
 	case SIGN_BAND:
-		if (at)
-			rfl_scene_rect(sc, (struct rfl_box){ x - 7 * s, y - 5 * s, 14 * s, 10 * s },
-				       f->theme->band);
+		rfl_scene_rect(sc, (struct rfl_box){ x - 7 * s, y - 5 * s, 14 * s, 10 * s },
+			       f->theme->band);
 		for (size_t i = 0; i < f->nceilings; i++)
 			if (f->ceilings[i].primary && f->ceilings[i].hi > f->ceilings[i].lo)
 				return "spread of the measured ceiling";
 		return NULL;
 	case SIGN_PRODUCT:
-		if (at)
-			rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, f->theme->roof_quiet,
-				       SZ(f, stroke_quiet))
-				->dash = RFL_DASH_DOTTED;
+		rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, f->theme->roof_quiet,
+			       SZ(f, stroke_quiet))
+			->dash = RFL_DASH_DOTTED;
 		for (size_t i = 0; i < f->nceilings; i++)
 			if (f->ceilings[i].dash == RFL_DASH_DOTTED)
 				return "attained by a matrix product of the framework";
 		return NULL;
 	case SIGN_ABOVE:
-		if (at)
-			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm,
-					 2.4 * s);
-		if (at)
-			rfl_draw__hatch(f, "", RFL_MARKER_CIRCLE, *at, r - 1.2 * s);
+		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm, 2.4 * s);
+		rfl_draw__hatch(f, "", RFL_MARKER_CIRCLE, (struct rfl_xy){ x, y }, r - 1.2 * s);
 		return f->has_above ? "hatched: above its roof, see the note below" : NULL;
 	case SIGN_EDGE:
-		if (at)
-			rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
+		rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
 		return f->has_edges ? "arrow: point beyond the edge of the plot" : NULL;
 	case SIGN_SERIES:
-		if (at)
-			rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, main, 1.1 * s);
+		rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, main, 1.1 * s);
 		if (f->nbefore)
-			return rfl_scene_printf(sc, "arrow: from its position in %s (grey)",
-						f->in->before_name ? f->in->before_name
-								   : "the earlier points");
+			return SAY(f, "arrow: from its position in %s (grey)",
+				   f->in->before_name ? f->in->before_name : "the earlier points");
 		if (!f->has_series)
 			return NULL;
 		if (f->in->kind != RFL_PLOT_TRAJECTORY)
@@ -127,16 +118,12 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 				       ? "line: context lengths of one configuration, in order"
 				       : "line: batches or context lengths of one configuration, "
 					 "in order";
-		what = !f->joins_contexts ? "batch"
-		       : f->joins_batches ? "batch or context"
-					  : "context";
-		return f->stops ? rfl_scene_printf(sc, "arrows: %s %s", what, f->stops)
+		return f->stops ? SAY(f, "arrows: %s %s", what, f->stops)
 				: rfl_scene_printf(
 					  sc, "arrows: from the smallest %s to the largest", what);
 	case SIGN_NUMBER:
-		if (at)
-			rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
-				       SZ(f, label_second), ink, RFL_ANCHOR_MIDDLE);
+		rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
+			       SZ(f, label_second), ink, RFL_ANCHOR_MIDDLE);
 		if (!f->has_numbers)
 			return NULL;
 		return f->has_panel ? "number: row of the table, in the order of the points file"
@@ -158,23 +145,25 @@ static void advance(struct pen *pen, double width)
 	}
 }
 
-static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign, const char *text)
+/* Draw a sign with its meaning if the figure contains it. */
+static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign)
 {
-	double s = f->scale, size = SZ(f, legend), indent = 24 * s;
-	const char *lines[3];
-	size_t n = rfl_figure__wrap(f, text, size, pen->box.w - indent, lines, 3);
-	double width = indent + (n ? rfl_text_width(lines[0], RFL_FACE_REGULAR, size) : 0);
+	const double s = f->scale, size = SZ(f, legend), indent = 24 * s;
+	const size_t before = f->scene->n;
+	const char *text = put_sign(f, sign, 0, 0), *lines[3];
+	double width = indent;
+	size_t n;
 
+	f->scene->n = before;
+	if (!text)
+		return;
+	n = rfl_figure__wrap(f, text, size, pen->box.w - indent, lines, 3);
+	if (n)
+		width += rfl_width(lines[0], size);
 	advance(pen, pen->flow ? width : pen->box.w);
-	if (pen->draw) {
-		const struct rfl_xy at = { pen->x + 8 * s, pen->y - RFL_TEXT_CAP / 2 * size };
-
-		(void)sign_text(f, sign, &at);
-		for (size_t i = 0; i < n; i++)
-			rfl_draw__text(f, "legend", lines[i], pen->x + indent,
-				       pen->y + (double)i * 13 * s, size, f->theme->ink,
-				       RFL_ANCHOR_START);
-	}
+	(void)put_sign(f, sign, pen->x + 8 * s, pen->y - RFL_TEXT_CAP / 2 * size);
+	for (size_t i = 0; i < n; i++)
+		put_text(f, lines[i], pen->x + indent, pen->y + (double)i * 13 * s);
 	if (pen->flow && n == 1) {
 		pen->x += width + 18 * s;
 	} else {
@@ -187,24 +176,21 @@ static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign, const c
 static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, bool square,
 		 struct rfl_color color, const char *text)
 {
-	double s = f->scale, size = SZ(f, legend), indent = 18 * s, cy;
-	const char *fit =
-		rfl_words_fit(f->scene, text, RFL_FACE_REGULAR, size, pen->box.w - indent);
-	double width = indent + rfl_text_width(fit, RFL_FACE_REGULAR, size);
+	const double s = f->scale, size = SZ(f, legend), indent = 18 * s;
+	double cy;
 
-	advance(pen, width);
+	text = rfl_words_fit(f->scene, text, RFL_FACE_REGULAR, size, pen->box.w - indent);
+	advance(pen, indent + rfl_width(text, size));
 	cy = pen->y - RFL_TEXT_CAP / 2 * size;
-	if (pen->draw && square)
+	if (square)
 		rfl_scene_rect(f->scene,
 			       (struct rfl_box){ pen->x + 2 * s, cy - 5 * s, 10 * s, 10 * s },
 			       color);
-	else if (pen->draw)
+	else
 		rfl_scene_marker(f->scene, shape, pen->x + 8 * s, cy, 5 * s, color, f->theme->ink,
 				 SZ(f, stroke_mark) * 0.8);
-	if (pen->draw)
-		rfl_draw__text(f, "legend", fit, pen->x + indent, pen->y, size, f->theme->ink,
-			       RFL_ANCHOR_START);
-	pen->x += width + 12 * s;
+	put_text(f, text, pen->x + indent, pen->y);
+	pen->x += indent + rfl_width(text, size) + 12 * s;
 }
 
 static void end_chips(struct pen *pen)
@@ -218,32 +204,25 @@ static void end_chips(struct pen *pen)
 /* Draw the colours. Many batches are drawn as a strip with names at its ends. */
 static void color_chips(struct rfl_figure *f, struct pen *pen)
 {
-	const double s = f->scale, size = SZ(f, legend), w = 130 * s / (double)f->ncolors;
+	const double s = f->scale, w = 130 * s / (double)f->ncolors;
 	const char *first = f->colors[0], *last = f->colors[f->ncolors - 1];
-	double x;
+	const double left = rfl_width(first, SZ(f, legend)), right = rfl_width(last, SZ(f, legend));
 
 	if (f->ncolors <= RFL_FIG_BATCHES) {
 		for (size_t i = 0; i < f->ncolors; i++)
 			chip(f, pen, RFL_MARKER_CIRCLE, true, f->palette[i], f->colors[i]);
 		return;
 	}
-	x = 154 * s + rfl_text_width(first, RFL_FACE_REGULAR, size) +
-	    rfl_text_width(last, RFL_FACE_REGULAR, size);
-	advance(pen, x);
-	if (pen->draw) {
-		rfl_draw__text(f, "legend", first, pen->x, pen->y, size, f->theme->ink,
-			       RFL_ANCHOR_START);
-		rfl_draw__text(f, "legend", last, pen->x + x - 12 * s, pen->y, size, f->theme->ink,
-			       RFL_ANCHOR_END);
-	}
-	for (size_t i = 0; i < f->ncolors && pen->draw; i++)
-		rfl_scene_rect(
-			f->scene,
-			(struct rfl_box){ pen->x + 6 * s + (double)i * w +
-						  rfl_text_width(first, RFL_FACE_REGULAR, size),
-					  pen->y - 9 * s, w, 10 * s },
-			f->palette[i]);
-	pen->x += x;
+	advance(pen, 154 * s + left + right);
+	put_text(f, first, pen->x, pen->y);
+	rfl_draw__text(f, "legend", last, pen->x + 142 * s + left + right, pen->y, SZ(f, legend),
+		       f->theme->ink, RFL_ANCHOR_END);
+	for (size_t i = 0; i < f->ncolors; i++)
+		rfl_scene_rect(f->scene,
+			       (struct rfl_box){ pen->x + 6 * s + (double)i * w + left,
+						 pen->y - 9 * s, w, 10 * s },
+			       f->palette[i]);
+	pen->x += 154 * s + left + right;
 }
 
 /* Draw circles with the areas of three shares of the time. */
@@ -258,20 +237,17 @@ static void area_chips(struct rfl_figure *f, struct pen *pen)
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++)
 		room += 2 * rfl_draw__share_radius(f, sizes[i].share) + 18 * s +
-			rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
+			rfl_width(sizes[i].text, size);
 	advance(pen, room);
 	pen->y += 7 * s; /* the largest is higher than a line */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++) {
 		const double r = rfl_draw__share_radius(f, sizes[i].share);
 
-		if (pen->draw) {
-			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, pen->x + 2 * s + r,
-					 pen->y - RFL_TEXT_CAP / 2 * size, r, f->theme->leader,
-					 f->theme->ink, SZ(f, stroke_mark));
-			rfl_draw__text(f, "legend", sizes[i].text, pen->x + 7 * s + 2 * r, pen->y,
-				       size, f->theme->ink, RFL_ANCHOR_START);
-		}
-		pen->x += 2 * r + 18 * s + rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
+		rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, pen->x + 2 * s + r,
+				 pen->y - RFL_TEXT_CAP / 2 * size, r, f->theme->leader,
+				 f->theme->ink, SZ(f, stroke_mark));
+		put_text(f, sizes[i].text, pen->x + 7 * s + 2 * r, pen->y);
+		pen->x += 2 * r + 18 * s + rfl_width(sizes[i].text, size);
 	}
 	pen->x = pen->box.x;
 	pen->y += pen->line_h + 6 * s;
@@ -284,11 +260,10 @@ static void area_chips(struct rfl_figure *f, struct pen *pen)
 /* Name and position of a mark, for those with no label. */
 static const char *position_text(const struct rfl_figure *f, const struct rfl_mark *m)
 {
-	return rfl_figure__is_time(f) ? rfl_scene_printf(f->scene, "%s: %s ms", m->name,
-							 rfl_words_number(f->scene, m->time))
-				      : rfl_scene_printf(f->scene, "%s: AI %s, %s", m->name,
-							 rfl_words_number(f->scene, m->x),
-							 rfl_figure__rate(f, m->y));
+	return rfl_figure__is_time(f)
+		       ? SAY(f, "%s: %s ms", m->name, rfl_words_number(f->scene, m->time))
+		       : SAY(f, "%s: AI %s, %s", m->name, rfl_words_number(f->scene, m->x),
+			     rfl_figure__rate(f, m->y));
 }
 
 /* Width of a column of names. Until everything is drawn, any mark may still need its position. */
@@ -297,10 +272,9 @@ static double column_of(const struct rfl_figure *f, double scale)
 	double widest = 60 * scale;
 
 	for (size_t i = 0; i < f->nmarks; i++)
-		widest = fmax(widest,
-			      rfl_text_width(f->has_positions ? position_text(f, &f->marks[i])
-							      : f->marks[i].name,
-					     RFL_FACE_REGULAR, f->theme->table_head * scale));
+		widest = fmax(widest, rfl_width(f->has_positions ? position_text(f, &f->marks[i])
+								 : f->marks[i].name,
+						f->theme->table_head * scale));
 	return widest + 38 * scale;
 }
 
@@ -353,10 +327,9 @@ void rfl_draw__key(struct rfl_figure *f, const struct rfl_key *k, double x, doub
 		const double left = x + (double)(at / k->rows) * k->column_w;
 		const double base = y + ((double)(at % k->rows + 1) * ROW_H - 2.4) * s;
 
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "key-number-%d", m->number),
-			       rfl_scene_printf(f->scene, "%d", m->number), left + 20 * s, base,
-			       size, f->theme->soft, RFL_ANCHOR_END);
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "key-%d", m->number),
+		rfl_draw__text(f, rfl_draw__id(f, "key-number", m), SAY(f, "%d", m->number),
+			       left + 20 * s, base, size, f->theme->soft, RFL_ANCHOR_END);
+		rfl_draw__text(f, rfl_draw__id(f, "key", m),
 			       rfl_words_fit_name(f->scene, m->lost ? position_text(f, m) : m->name,
 						  size, k->column_w - 34 * s),
 			       left + 26 * s, base, size, f->theme->ink, RFL_ANCHOR_START);
@@ -373,17 +346,14 @@ void rfl_draw__heading(struct rfl_figure *f, const char *text, double y)
 double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 {
 	const double s = f->scale;
+	const size_t before = f->scene->n;
 	const bool both = f->by == RFL_BY_MODEL; /* both shape and colour stand for the model */
-	struct pen pen = { .box = box,
-			   .x = box.x,
-			   .y = box.y + 12 * s,
-			   .line_h = 18 * s,
-			   .draw = draw,
-			   .flow = !f->has_panel };
+	struct pen pen = {
+		.box = box, .x = box.x, .y = box.y + 12 * s, .line_h = 18 * s, .flow = !f->has_panel
+	};
 
 	if (!pen.flow) {
-		if (draw)
-			rfl_draw__heading(f, "Reading the marks", pen.y);
+		rfl_draw__heading(f, "Reading the marks", pen.y);
 		pen.y += 21 * s;
 	}
 	for (size_t i = 0; i < f->nshapes && (f->nshapes > 1 || both); i++)
@@ -395,12 +365,8 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 	end_chips(&pen);
 	if (f->shares[0] > 0)
 		area_chips(f, &pen);
-	for (int i = 0; i < SIGN_COUNT; i++) {
-		const char *text = sign_text(f, (enum sign)i, NULL);
-
-		if (text)
-			entry(f, &pen, (enum sign)i, text);
-	}
+	for (int i = 0; i < SIGN_COUNT; i++)
+		entry(f, &pen, (enum sign)i);
 	if (pen.flow && pen.x > box.x)
 		pen.y += pen.line_h;
 	if (f->has_key && pen.flow) {
@@ -410,5 +376,7 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 			rfl_draw__key(f, &k, box.x, pen.y - 11 * s);
 		pen.y += rfl_draw__key_height(&k);
 	}
+	if (!draw)
+		f->scene->n = before;
 	return pen.y - pen.line_h + 6 * s - box.y;
 }

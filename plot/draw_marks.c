@@ -63,25 +63,23 @@ void rfl_draw__gutter(struct rfl_figure *f)
 
 		if (i == 0) {
 			radii[n] = 0;
-			texts[n++] = rfl_scene_printf(f->scene, "no FLOPs: %.3g %% of the time",
-						      100 * f->shares[1] / f->shares[2]);
+			texts[n++] = SAY(f, "no FLOPs: %.3g %% of the time",
+					 100 * f->shares[1] / f->shares[2]);
 		}
 		if (n <= GUTTER) {
 			radii[n] = rfl_draw__share_radius(f, share);
-			texts[n++] =
-				rfl_scene_printf(f->scene, "%s %.2g %%",
-						 rfl_figure__part_name(f, f->idle[i]), 100 * share);
+			texts[n++] = SAY(f, "%s %.2g %%", rfl_figure__part_name(f, f->idle[i]),
+					 100 * share);
 		} else {
 			rest += share;
 		}
 	}
 	if (rest > 0) {
 		radii[n] = 0;
-		texts[n++] = rfl_scene_printf(f->scene, "and %zu more, %.2g %%", f->nidle - GUTTER,
-					      100 * rest);
+		texts[n++] = SAY(f, "and %zu more, %.2g %%", f->nidle - GUTTER, 100 * rest);
 	}
 	for (size_t i = 0; i < n; i++) {
-		w = fmax(w, rfl_text_width(texts[i], RFL_FACE_REGULAR, size));
+		w = fmax(w, rfl_width(texts[i], size));
 		h += fmax(13 * s, 2 * radii[i] + 2 * s);
 	}
 	w += 34 * s;
@@ -105,8 +103,8 @@ void rfl_draw__gutter(struct rfl_figure *f)
 		if (radii[i] > 0)
 			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x + 14 * s, mid, radii[i],
 					 f->theme->faint, f->theme->soft, SZ(f, stroke_mark))
-				->id = rfl_scene_printf(f->scene, "idle-%zu", i);
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "idle-name-%zu", i), texts[i],
+				->id = SAY(f, "idle-%zu", i);
+		rfl_draw__text(f, SAY(f, "idle-name-%zu", i), texts[i],
 			       x + (radii[i] > 0 ? 31 : 0) * s, mid + RFL_TEXT_CAP / 2 * size, size,
 			       f->theme->soft, RFL_ANCHOR_START);
 		y += row;
@@ -187,8 +185,7 @@ void rfl_draw__survey(struct rfl_figure *f)
 											 : WHISKERS;
 
 	f->has_errors = f->has_whiskers = f->has_above = f->has_edges = f->bars_hidden = false;
-	for (size_t i = 0; i < f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[i];
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		const struct rfl_point *p = m->point;
 
 		m->r = radius_of(f, m);
@@ -219,12 +216,6 @@ void rfl_draw__survey(struct rfl_figure *f)
 	}
 }
 
-static void add_line(struct rfl_figure *f, int owner, double x0, double y0, double x1, double y1)
-{
-	rfl_place_add(f->place, RFL_OBSTACLE_LINE, owner,
-		      rfl_hull_band(x0, y0, x1, y1, SZ(f, stroke_thin)));
-}
-
 /* The next mark of a series (`link`: next or also), unless one of the two is drawn at the edge. */
 static const struct rfl_mark *next_of(const struct rfl_figure *f, const struct rfl_mark *m,
 				      int link)
@@ -234,49 +225,30 @@ static const struct rfl_mark *next_of(const struct rfl_figure *f, const struct r
 	return to && !m->edge && !to->edge ? to : NULL;
 }
 
-static void add_disc(struct rfl_figure *f, int owner, double x, double y)
+/* Draw a line that belongs to a mark, as an obstacle for texts. */
+static struct rfl_prim *put_line(struct rfl_figure *f, const struct rfl_mark *m, const char *id,
+				 struct rfl_xy from, struct rfl_xy to, struct rfl_color color,
+				 double width)
 {
-	const double r = 1.27 * f->marks[owner].r;
+	struct rfl_prim *p = rfl_scene_line(f->scene, from.x, from.y, to.x, to.y, color, width);
 
-	rfl_place_add(f->place, RFL_OBSTACLE_MARK, owner,
-		      rfl_hull_box((struct rfl_box){ x - r, y - r, 2 * r, 2 * r }));
+	p->id = rfl_draw__id(f, id, m);
+	rfl_place_add(f->place, RFL_OBSTACLE_LINE, (int)(m - f->marks),
+		      rfl_hull_band(from.x, from.y, to.x, to.y, SZ(f, stroke_thin)));
+	return p;
 }
 
-void rfl_draw__mark_obstacles(struct rfl_figure *f)
+static struct rfl_prim *put_marker(struct rfl_figure *f, const struct rfl_mark *m, const char *id,
+				   enum rfl_marker shape, double x, double y, double r,
+				   struct rfl_color fill, struct rfl_color stroke, double width)
 {
-	for (int i = 0; i < (int)f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-		const struct rfl_mark *joined[] = { next_of(f, m, m->next),
-						    next_of(f, m, m->also) };
+	struct rfl_prim *p = rfl_scene_marker(f->scene, shape, x, y, r, fill, stroke, width);
+	const struct rfl_box disc = { x - m->r, y - m->r, 2 * m->r, 2 * m->r };
 
-		/* long lines fill the grid, and only few of many points have labels */
-		for (int k = 0; k < 2; k++)
-			if (joined[k] && f->nmarks <= RFL_FIG_NUMBERED)
-				rfl_place_add(
-					f->place, RFL_OBSTACLE_SERIES, i,
-					rfl_hull_line(m->px, m->py, joined[k]->px, joined[k]->py));
-		add_disc(f, i, m->px, m->py);
-		if (!isnan(m->px_was)) {
-			add_disc(f, i, m->px_was, m->py_was);
-			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
-				      rfl_hull_line(m->px_was, m->py_was, m->px, m->py));
-		}
-		for (int k = 0; k < RFL_FIG_CACHES; k++)
-			if (!isnan(m->px_cache[k])) {
-				add_disc(f, i, m->px_cache[k], m->py);
-				add_line(f, i, m->px, m->py, m->px_cache[k], m->py);
-			}
-		if (!isnan(m->px_best)) {
-			add_disc(f, i, m->px_best, m->py);
-			add_line(f, i, m->px, m->py, m->px_best, m->py);
-		}
-		if (m->whisker)
-			add_line(f, i, m->px, m->py, m->goal.x, m->goal.y);
-		if (m->bar_y.shown)
-			add_line(f, i, m->px, m->bar_y.from, m->px, m->bar_y.to);
-		if (m->bar_x.shown)
-			add_line(f, i, m->bar_x.from, m->py, m->bar_x.to, m->py);
-	}
+	p->id = id;
+	rfl_place_add(f->place, RFL_OBSTACLE_MARK, (int)(m - f->marks),
+		      rfl_hull_box(rfl_box_grow(disc, .27 * m->r)));
+	return p;
 }
 
 /* A mark beyond an edge becomes an arrowhead that points to it. */
@@ -291,29 +263,31 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 	return edge & RFL_EDGE_BOTTOM ? RFL_MARKER_TRIANGLE_DOWN : m->shape;
 }
 
-/* Draw an arrow from a place to the rim of a mark. `m`: the mark to which the arrow belongs */
-static void draw_arrow(struct rfl_figure *f, const char *id, struct rfl_xy from,
-		       const struct rfl_mark *to, const struct rfl_mark *m)
+/* Draw a line that joins marks; in a trajectory, or from an earlier point, it is an arrow to the
+ * rim of the mark at its end. */
+static void put_series(struct rfl_figure *f, const struct rfl_mark *m, const char *id,
+		       struct rfl_xy from, struct rfl_xy to, bool arrow)
 {
-	const double dx = to->px - from.x, dy = to->py - from.y, len = hypot(dx, dy);
+	const double dx = to.x - from.x, dy = to.y - from.y, len = hypot(dx, dy);
 	const double r = 1.2 * m->r, head = 7 * f->scale;
-	const struct rfl_color color = rfl_figure__line_color(f, f->palette[m->color]);
+	const struct rfl_color color =
+		arrow ? rfl_figure__line_color(f, f->palette[m->color]) : f->theme->leader;
 	const double ux = dx / len, uy = dy / len;
-	const struct rfl_xy tip = { to->px - ux * r, to->py - uy * r };
+	const struct rfl_xy tip = { to.x - ux * r, to.y - uy * r };
 	const struct rfl_xy corners[3] = {
 		tip,
 		{ tip.x - ux * head - uy * head * .4, tip.y - uy * head + ux * head * .4 },
 		{ tip.x - ux * head + uy * head * .4, tip.y - uy * head - ux * head * .4 },
 	};
-	struct rfl_prim *p;
 
-	rfl_scene_line(f->scene, from.x, from.y, to->px, to->py, color, 1.1 * f->scale)->id = id;
-	if (len < 2 * r + head)
-		return; /* the marks nearly touch */
-	p = rfl_scene_polyline(f->scene, corners, 3, RFL_COLOR_NONE, 0);
-	p->at.polyline.closed = true;
-	p->fill = color;
-	p->id = rfl_scene_printf(f->scene, "arrow-%d", m->number);
+	/* long lines fill the grid, and only few of many points have labels */
+	if (f->nmarks <= RFL_FIG_NUMBERED || f->in->kind == RFL_PLOT_COMPARE)
+		rfl_place_add(f->place, RFL_OBSTACLE_SERIES, (int)(m - f->marks),
+			      rfl_hull_line(from.x, from.y, to.x, to.y));
+	rfl_scene_line(f->scene, from.x, from.y, to.x, to.y, color, 1.1 * f->scale)->id =
+		rfl_draw__id(f, id, m);
+	if (arrow && len >= 2 * r + head) /* otherwise the marks nearly touch */
+		rfl_scene_polygon(f->scene, corners, 3, color)->id = rfl_draw__id(f, "arrow", m);
 }
 
 /* The x where a line y = x + c crosses the edge from a to b. @return false if it does not */
@@ -363,112 +337,88 @@ void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape
 void rfl_draw__marks(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
+	const bool arrows = f->in->kind == RFL_PLOT_TRAJECTORY;
 	const double u = f->scale, thin = SZ(f, stroke_thin);
-	const struct rfl_color ink = f->theme->ink;
+	const struct rfl_color ink = f->theme->ink, paper = f->theme->paper;
+	const struct rfl_color leader = f->theme->leader;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-		const struct rfl_mark *joined[] = { next_of(f, m, m->next),
-						    next_of(f, m, m->also) };
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const struct rfl_xy here = { m->px, m->py }, was = { m->px_was, m->py_was };
+		const struct rfl_mark *next = next_of(f, m, m->next),
+				      *also = next_of(f, m, m->also);
 
-		for (int k = 0; k < 2; k++) {
-			const char *id =
-				rfl_scene_printf(s, k ? "series-also-%d" : "series-%d", m->number);
-
-			if (joined[k] && f->in->kind == RFL_PLOT_TRAJECTORY)
-				draw_arrow(f, id, (struct rfl_xy){ m->px, m->py }, joined[k], m);
-			else if (joined[k])
-				rfl_scene_line(s, m->px, m->py, joined[k]->px, joined[k]->py,
-					       f->theme->leader, 1.1 * u)
-					->id = id;
-		}
-		if (!isnan(m->px_was)) {
-			const struct rfl_xy was = { m->px_was, m->py_was };
-
-			draw_arrow(f, rfl_scene_printf(s, "series-%d", m->number), was, m, m);
-			rfl_scene_marker(s, m->shape, was.x, was.y, 0.7 * m->r, f->theme->faint,
-					 f->theme->leader, 1.1 * u)
-				->id = rfl_scene_printf(s, "was-%d", m->number);
+		if (next)
+			put_series(f, m, "series", here, (struct rfl_xy){ next->px, next->py },
+				   arrows);
+		if (also)
+			put_series(f, m, "series-also", here, (struct rfl_xy){ also->px, also->py },
+				   arrows);
+		if (!isnan(was.x)) {
+			put_series(f, m, "series", was, here, true);
+			put_marker(f, m, rfl_draw__id(f, "was", m), m->shape, was.x, was.y,
+				   0.7 * m->r, f->theme->faint, leader, 1.1 * u);
 		}
 		for (int k = 0; k < RFL_FIG_CACHES; k++)
 			if (!isnan(m->px_cache[k]))
-				rfl_scene_line(s, m->px, m->py, m->px_cache[k], m->py,
-					       f->theme->leader, 1.1 * u)
-					->id = rfl_scene_printf(s, "levels-%d", m->number);
+				put_line(f, m, "levels", here,
+					 (struct rfl_xy){ m->px_cache[k], m->py }, leader, 1.1 * u);
 	}
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		const struct rfl_color color = rfl_figure__line_color(f, f->palette[m->color]);
+		const struct rfl_xy here = { m->px, m->py };
 		const bool flat = m->goal.y == m->py;
 		const double dx = flat ? 0 : 4 * u, dy = flat ? 4 * u : 0;
-		struct rfl_prim *p;
 
 		if (m->whisker) {
-			p = rfl_scene_line(s, m->px, m->py, m->goal.x, m->goal.y, color, thin);
-			p->dash = RFL_DASH_DASHED;
-			p->id = rfl_scene_printf(s, "headroom-%d", m->number);
+			put_line(f, m, "headroom", here, m->goal, color, thin)->dash =
+				RFL_DASH_DASHED;
 			rfl_scene_line(s, m->goal.x - dx, m->goal.y - dy, m->goal.x + dx,
 				       m->goal.y + dy, color, 1.6 * u);
 		}
 		if (!isnan(m->px_best))
-			rfl_scene_line(s, m->px, m->py, m->px_best, m->py, color, thin)->id =
-				rfl_scene_printf(s, "traffic-%d", m->number);
+			put_line(f, m, "traffic", here, (struct rfl_xy){ m->px_best, m->py }, color,
+				 thin);
 		if (m->bar_y.shown)
-			rfl_scene_line(s, m->px, m->bar_y.from, m->px, m->bar_y.to, ink, 1.2 * u)
-				->id = rfl_scene_printf(s, "spread-y-%d", m->number);
+			put_line(f, m, "spread-y", (struct rfl_xy){ m->px, m->bar_y.from },
+				 (struct rfl_xy){ m->px, m->bar_y.to }, ink, 1.2 * u);
 		if (m->bar_x.shown)
-			rfl_scene_line(s, m->bar_x.from, m->py, m->bar_x.to, m->py, ink, 1.2 * u)
-				->id = rfl_scene_printf(s, "spread-x-%d", m->number);
+			put_line(f, m, "spread-x", (struct rfl_xy){ m->bar_x.from, m->py },
+				 (struct rfl_xy){ m->bar_x.to, m->py }, ink, 1.2 * u);
 	}
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-		struct rfl_prim *p;
-
-		if (isnan(m->px_best))
-			continue;
-		p = rfl_scene_marker(s, shape_of(m, m->edge_best), m->px_best, m->py, m->r * 0.94,
-				     f->theme->paper,
-				     rfl_figure__line_color(f, f->palette[m->color]), 1.7 * u);
-		p->id = rfl_scene_printf(s, "best-%d", m->number);
-		p->tip = rfl_scene_printf(s, "%s, at best: %s FLOP/byte", m->name,
-					  rfl_words_number(s, m->x_best));
-	}
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-
-		for (int k = RFL_FIG_CACHES - 1; k >= 0; k--) {
-			struct rfl_prim *p;
-
-			if (isnan(m->px_cache[k]))
-				continue;
-			p = rfl_scene_marker(s, m->shape, m->px_cache[k], m->py, m->r,
-					     f->palette[k], ink, SZ(f, stroke_mark));
-			p->id = rfl_scene_printf(s, "cache-%s-%d", f->colors[k], m->number);
-			p->tip = rfl_scene_printf(s, "%s: %s FLOP per byte of %s", m->name,
-						  rfl_words_number(s, m->x_cache[k]), f->colors[k]);
-		}
-	}
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++)
+		if (!isnan(m->px_best))
+			put_marker(f, m, rfl_draw__id(f, "best", m), shape_of(m, m->edge_best),
+				   m->px_best, m->py, m->r * 0.94, paper,
+				   rfl_figure__line_color(f, f->palette[m->color]), 1.7 * u)
+				->tip = SAY(f, "%s, at best: %s FLOP/byte", m->name,
+					    rfl_words_number(s, m->x_best));
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++)
+		for (int k = RFL_FIG_CACHES - 1; k >= 0; k--)
+			if (!isnan(m->px_cache[k]))
+				put_marker(f, m, SAY(f, "cache-%s-%d", f->colors[k], m->number),
+					   m->shape, m->px_cache[k], m->py, m->r, f->palette[k],
+					   ink, SZ(f, stroke_mark))
+					->tip =
+					SAY(f, "%s: %s FLOP per byte of %s", m->name,
+					    rfl_words_number(s, m->x_cache[k]), f->colors[k]);
 	/* draw small marks on large ones; otherwise the first point of the file is on top */
 	for (size_t i = f->nmarks; i-- > 0;) {
 		const struct rfl_mark *m =
 			&f->marks[f->shares[0] > 0 ? (size_t)f->by_rank[f->nmarks - 1 - i] : i];
-		struct rfl_prim *p = rfl_scene_marker(s, shape_of(m, m->edge), m->px, m->py, m->r,
-						      f->palette[m->color],
-						      m->above ? f->theme->alarm : f->theme->ink,
-						      m->above ? 2.4 * u : SZ(f, stroke_mark));
+		struct rfl_prim *p = put_marker(
+			f, m, rfl_draw__id(f, "mark", m), shape_of(m, m->edge), m->px, m->py, m->r,
+			f->palette[m->color], m->above ? f->theme->alarm : ink,
+			m->above ? 2.4 * u : SZ(f, stroke_mark));
 
-		p->id = rfl_scene_printf(s, "mark-%d", m->number);
-		if (rfl_figure__is_time(f))
-			p->tip = rfl_scene_printf(s, "%s: %s; bytes %s, FLOPs %s", m->name,
-						  rfl_words_time(s, m->time),
-						  rfl_words_time(s, m->x), rfl_words_time(s, m->y));
-		else
-			p->tip = rfl_scene_printf(s, "%s: %s at %s FLOP/byte, %.1f %% of %s",
-						  m->name, rfl_figure__rate(f, m->y),
-						  rfl_words_number(s, m->x), m->percent,
-						  rfl_figure__rate(f, m->roof));
+		p->tip = rfl_figure__is_time(f)
+				 ? SAY(f, "%s: %s; bytes %s, FLOPs %s", m->name,
+				       rfl_words_time(s, m->time), rfl_words_time(s, m->x),
+				       rfl_words_time(s, m->y))
+				 : SAY(f, "%s: %s at %s FLOP/byte, %.1f %% of %s", m->name,
+				       rfl_figure__rate(f, m->y), rfl_words_number(s, m->x),
+				       m->percent, rfl_figure__rate(f, m->roof));
 		if (m->above && !m->edge)
-			rfl_draw__hatch(f, rfl_scene_printf(s, "hatch-%d", m->number), m->shape,
+			rfl_draw__hatch(f, rfl_draw__id(f, "hatch", m), m->shape,
 					(struct rfl_xy){ m->px, m->py }, m->r - 1.2 * u);
 	}
 }

@@ -79,9 +79,8 @@ static struct name_place names_at(const struct rfl_figure *f, double x, double r
 
 	/* if the name of one variant needs two lines, all variants get two */
 	for (size_t i = 0; i < f->nmarks && !at.two_lines; i++)
-		at.two_lines =
-			is_variant(&f->marks[i]) &&
-			rfl_text_width(f->marks[i].name, RFL_FACE_REGULAR, SZ(f, table)) > room;
+		at.two_lines = is_variant(&f->marks[i]) &&
+			       rfl_width(f->marks[i].name, SZ(f, table)) > room;
 	return at;
 }
 
@@ -105,11 +104,10 @@ static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const stru
 	if (!two)
 		return;
 	/* second line: the full variant if it fits, otherwise its short form */
-	if (!m->cut || !under || m->numbered ||
-	    rfl_text_width(under, RFL_FACE_REGULAR, small) > width)
+	if (!m->cut || !under || m->numbered || rfl_width(under, small) > width)
 		under = rfl_words_fit(f->scene, m->way, RFL_FACE_REGULAR, small, width);
-	rfl_draw__text(f, rfl_scene_printf(f->scene, "%s-variant", at->id), under, at->x,
-		       y + 12 * f->scale, small, f->theme->soft, RFL_ANCHOR_START);
+	rfl_draw__text(f, SAY(f, "%s-variant", at->id), under, at->x, y + 12 * f->scale, small,
+		       f->theme->soft, RFL_ANCHOR_START);
 }
 
 static const char *cell_of(const struct rfl_figure *f, const struct table *t, enum column column,
@@ -157,9 +155,7 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 			   .unit = 1 };
 	double lo = INFINITY, hi = 0, end = f->panel.w;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-
+	for (const struct rfl_mark *m = f->marks; m < f->marks + n; m++) {
 		lo = fmin(lo, m->y);
 		hi = fmax(hi, m->y);
 		if (!isnan(m->x_best) && !m->ratio)
@@ -195,10 +191,10 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 
 		if (!t.titles[c])
 			continue;
-		w = rfl_text_width(t.titles[c], RFL_FACE_REGULAR, SZ(f, table_head));
+		w = rfl_width(t.titles[c], SZ(f, table_head));
 		for (size_t i = 0; i < n; i++)
-			w = fmax(w, rfl_text_width(cell_of(f, &t, (enum column)c, &f->marks[i]),
-						   RFL_FACE_REGULAR, SZ(f, table)));
+			w = fmax(w, rfl_width(cell_of(f, &t, (enum column)c, &f->marks[i]),
+					      SZ(f, table)));
 		t.ends[c] = end;
 		end -= w + 10 * f->scale;
 	}
@@ -286,9 +282,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	rfl_scene_line(sc, x, y + 6 * s, x + f->panel.w, y + 6 * s, f->theme->leader, 0.8 * s)->id =
 		"table-rule";
 	y += 7 * s;
-	for (size_t i = 0; i < shown; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-
+	for (const struct rfl_mark *m = f->marks; m < f->marks + shown; m++) {
 		y += row_h(f);
 		if (needs_key(f))
 			rfl_draw__text(f, "table-number", rfl_scene_printf(sc, "%d", m->number),
@@ -355,9 +349,9 @@ static bool draw_bar(struct rfl_figure *f, const struct rfl_mark *m, double x, d
 			f->scene,
 			(struct rfl_box){ x, y - 9 * s, fmax(w - 0.8 * s, 0.3 * s), 11 * s },
 			phase_color(f, i));
-		prim->id = rfl_scene_printf(f->scene, "phase-%s-%d", phase_names[i], m->number);
-		prim->tip = rfl_scene_printf(f->scene, "%s: %s ms, %.0f %%", phase_names[i],
-					     rfl_words_number(f->scene, ms[i]), 100 * ms[i] / all);
+		prim->id = SAY(f, "phase-%s-%d", phase_names[i], m->number);
+		prim->tip = SAY(f, "%s: %s ms, %.0f %%", phase_names[i],
+				rfl_words_number(f->scene, ms[i]), 100 * ms[i] / all);
 		x += w;
 	}
 	return ms[PHASES - 1] <= 0;
@@ -411,7 +405,7 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 			       phase_color(f, i));
 		rfl_draw__text(f, "phase-key", phase_names[i], x + 11 * s, y, size, f->theme->soft,
 			       RFL_ANCHOR_START);
-		x += 11 * s + rfl_text_width(phase_names[i], RFL_FACE_REGULAR, size) + 8 * s;
+		x += 11 * s + rfl_width(phase_names[i], size) + 8 * s;
 	}
 	return y + 12 * s - top;
 }

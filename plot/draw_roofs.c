@@ -38,7 +38,6 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
 	const struct segment lo = segment_of(f, c, c->lo), hi = segment_of(f, c, c->hi);
 	struct rfl_xy points[6];
-	struct rfl_prim *p;
 	size_t n = 0;
 
 	if (!c->primary || isnan(c->lo) || isnan(c->hi) || !lo.visible || !hi.visible)
@@ -52,10 +51,7 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 		points[n++] = (struct rfl_xy){ lo.x1, hi.y1 };
 	points[n++] = (struct rfl_xy){ hi.x1, hi.y1 };
 	points[n++] = (struct rfl_xy){ hi.x0, hi.y0 };
-	p = rfl_scene_polyline(f->scene, points, n, RFL_COLOR_NONE, 0);
-	p->at.polyline.closed = true;
-	p->fill = f->theme->band;
-	p->id = rfl_scene_printf(f->scene, "band-%s", c->id);
+	rfl_scene_polygon(f->scene, points, n, f->theme->band)->id = SAY(f, "band-%s", c->id);
 }
 
 static bool has_knee(const struct rfl_fig_ceiling *c)
@@ -79,21 +75,20 @@ static void draw_knee(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
 	const double px = knee_at(f, c), py = rfl_axis_at(&f->y, c->value / f->unit);
 	const double bottom = f->plot.y + f->plot.h, s = f->scale;
-	const char *of = c == &f->ceilings[1] ? "" : rfl_scene_printf(f->scene, "-%s", c->id);
+	const char *of = c == &f->ceilings[1] ? "" : SAY(f, "-%s", c->id);
 	struct rfl_prim *p;
 
 	if (!knee_in_plot(f, px))
 		return;
 	p = rfl_scene_line(f->scene, px, py, px, bottom, f->theme->roof_quiet, SZ(f, stroke_thin));
 	p->dash = RFL_DASH_DOTTED;
-	p->id = rfl_scene_printf(f->scene, "knee-drop%s", of);
+	p->id = SAY(f, "knee-drop%s", of);
 	rfl_place_add(f->place, RFL_OBSTACLE_LINE, RFL_NO_OWNER, rfl_hull_line(px, py, px, bottom));
 	p = rfl_scene_marker(f->scene, RFL_MARKER_DIAMOND, px, py, 4.2 * s,
 			     c->color < 0 ? f->theme->roof : f->palette[c->color], f->theme->paper,
 			     0.8 * s);
-	p->id = rfl_scene_printf(f->scene, "knee%s", of);
-	p->tip = rfl_scene_printf(f->scene, "knee: %s FLOP per byte",
-				  rfl_words_number(f->scene, c->value / f->gbps));
+	p->id = SAY(f, "knee%s", of);
+	p->tip = SAY(f, "knee: %s FLOP per byte", rfl_words_number(f->scene, c->value / f->gbps));
 	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NO_OWNER,
 		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
 }
@@ -161,7 +156,7 @@ static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling 
 	const double size = c->primary ? SZ(f, ceiling) : SZ(f, ceiling_quiet);
 	const double len = hypot(g->x1 - g->x0, g->y1 - g->y0), gap = 3.4 * f->scale;
 	const double ux = (g->x1 - g->x0) / len, uy = (g->y1 - g->y0) / len;
-	const double width = rfl_text_width(text, RFL_FACE_REGULAR, size);
+	const double width = rfl_width(text, size);
 	const double step = 6 * f->scale, margin = 8 * f->scale;
 	/* distance from the line to a baseline on either side, along the normal (uy, -ux) */
 	const double off[2] = { gap + RFL_TEXT_DESCENT * size,
@@ -189,7 +184,7 @@ static bool find_label(const struct rfl_figure *f, const struct rfl_fig_ceiling 
 		       const struct segment *g, struct rfl_prim *ret)
 {
 	const size_t last = RFL_ARRAY_LEN(c->labels) - 1;
-	const double width = rfl_text_width(c->labels[last - 1], RFL_FACE_REGULAR, SZ(f, ceiling));
+	const double width = rfl_width(c->labels[last - 1], SZ(f, ceiling));
 	struct segment wide = *g;
 
 	for (size_t i = 0; i < last; i++)
@@ -213,7 +208,7 @@ static void label_region(struct rfl_figure *f, const char *id, const char *text,
 				      { x, f->plot.y + f->plot.h - 9 * s } };
 	const enum rfl_anchor anchors[2] = { anchor, anchor };
 
-	if ((left ? knee - x : x - knee) > rfl_text_width(text, RFL_FACE_REGULAR, size) + 6 * s)
+	if ((left ? knee - x : x - knee) > rfl_width(text, size) + 6 * s)
 		rfl_draw__word(f, id, text, size, at, anchors, 2, 2 * s, 0);
 }
 
@@ -233,8 +228,7 @@ static void label_knee(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 	}
 	if (knee_in_plot(f, px))
 		rfl_draw__word(f, "label-knee",
-			       rfl_scene_printf(f->scene, "knee %s",
-						rfl_words_number(f->scene, c->value / f->gbps)),
+			       SAY(f, "knee %s", rfl_words_number(f->scene, c->value / f->gbps)),
 			       SZ(f, ceiling_quiet), at, anchors, 12, 2 * s, 0);
 }
 
@@ -251,10 +245,9 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 
 		if (!g.visible || !find_label(f, c, &g, &found))
 			continue; /* the tooltip and the footnote still show it */
-		p = rfl_draw__text(f, rfl_scene_printf(f->scene, "label-%s", c->id),
-				   found.at.text.text, found.at.text.x, found.at.text.y,
-				   found.at.text.size, c->primary ? f->theme->ink : f->theme->soft,
-				   RFL_ANCHOR_START);
+		p = rfl_draw__text(f, SAY(f, "label-%s", c->id), found.at.text.text,
+				   found.at.text.x, found.at.text.y, found.at.text.size,
+				   c->primary ? f->theme->ink : f->theme->soft, RFL_ANCHOR_START);
 		p->at.text.angle = found.at.text.angle;
 		rfl_prim_text_corners(p, corners);
 		p->at.text.halo = rfl_draw__ground_color(f, (corners[0].x + corners[1].x) / 2,

@@ -32,7 +32,6 @@ void rfl_draw__time_ground(struct rfl_figure *f)
 	const struct rfl_box *b = &f->plot;
 	const double right = b->x + b->w, bottom = b->y + b->h;
 	struct rfl_xy p[5];
-	struct rfl_prim *prim;
 	size_t n = 2;
 
 	if (!rfl_theme_is_tinted(f->theme))
@@ -49,10 +48,7 @@ void rfl_draw__time_ground(struct rfl_figure *f)
 	p[n++] = (struct rfl_xy){ right, bottom };
 	if (f->x.min > f->y.min)
 		p[n++] = (struct rfl_xy){ b->x, bottom };
-	prim = rfl_scene_polyline(f->scene, p, n, RFL_COLOR_NONE, 0);
-	prim->at.polyline.closed = true;
-	prim->fill = f->theme->memory;
-	prim->id = "ground-memory";
+	rfl_scene_polygon(f->scene, p, n, f->theme->memory)->id = "ground-memory";
 }
 
 static void draw_line(struct rfl_figure *f, const char *id, struct rfl_xy from, struct rfl_xy to,
@@ -141,8 +137,7 @@ void rfl_draw__isochrone_labels(struct rfl_figure *f)
 
 		if (has_isochrone(f, t) && t->value < f->x.max && t->value < f->y.max)
 			rfl_draw__word(f, "label-isochrone",
-				       rfl_scene_printf(f->scene, "%s ms",
-							rfl_draw__tick_text(f, t->value)),
-				       size, at, anchors, 2, s, s);
+				       SAY(f, "%s ms", rfl_draw__tick_text(f, t->value)), size, at,
+				       anchors, 2, s, s);
 	}
 }

@@ -316,8 +316,7 @@ void rfl_draw__gutter(struct rfl_figure *f); /* points without FLOPs */
 double rfl_draw__share_radius(const struct rfl_figure *f, double share);
 void rfl_draw__roof_labels(struct rfl_figure *f);
 void rfl_draw__survey(struct rfl_figure *f); /* before drawing: positions of marks, has_* */
-void rfl_draw__mark_obstacles(struct rfl_figure *f);
-void rfl_draw__marks(struct rfl_figure *f);  /* connectors, whiskers, bars, marks */
+void rfl_draw__marks(struct rfl_figure *f);  /* connectors, whiskers, bars, marks; obstacles */
 void rfl_draw__labels(struct rfl_figure *f); /* names, numbers, factors */
 void rfl_draw__panel(struct rfl_figure *f);
 /** @param most  maximum number of columns */
@@ -333,6 +332,13 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw);
 void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
 
 /* ---- names and numbers, owned by the scene ---- */
+
+/** A list with one more word, after a separator; NULL and "" add nothing. */
+const char *rfl_words_join(struct rfl_scene *s, const char *list, const char *separator,
+			   const char *word);
+
+/** "1 run", "3 runs". */
+const char *rfl_words_count(struct rfl_scene *s, size_t n, const char *what);
 
 /** Display a model name: "ResNet-50" for "resnet50". Unknown names are unchanged. */
 const char *rfl_words_model(struct rfl_scene *s, const char *model);
@@ -359,6 +365,12 @@ const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face f
 const char *rfl_words_fit_name(struct rfl_scene *s, const char *name, double size, double width);
 
 /* Shared by draw_*.c. */
+
+/** Format a text owned by the scene of a figure. */
+#define SAY(f, ...) rfl_scene_printf((f)->scene, __VA_ARGS__)
+
+/** The id of an element of a mark: "name-3". */
+const char *rfl_draw__id(const struct rfl_figure *f, const char *element, const struct rfl_mark *m);
 
 /** Draw lines across a marker, for points above their roof. */
 void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape, struct rfl_xy at,

@@ -18,7 +18,7 @@
 #define BEST_FUSED      "bytes at best: normalisation and activation fused"
 
 /* Legend texts for the traffic of filled marks and of their hollow marks. */
-static const struct traffic {
+static const struct {
 	const char *source, *used, *best;
 } traffics[] = {
 	{ "unfused", "bytes counted: every operation reads and writes DRAM", BEST_FUSED },
@@ -31,12 +31,11 @@ static const struct traffic {
 /* Do all marks have one of two sources? */
 static bool all_of(const struct rfl_figure *f, const char *one, const char *other)
 {
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const char *source = f->marks[i].point->bytes_source;
-		const size_t len = source ? rfl_point_source_len(source) : 0;
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const char *text = m->point->bytes_source ? m->point->bytes_source : "";
+		const struct rfl_span source = { text, rfl_point_source_len(text) };
 
-		if (!source || !((strlen(one) == len && memcmp(source, one, len) == 0) ||
-				 (strlen(other) == len && memcmp(source, other, len) == 0)))
+		if (!rfl_span_is(source, one) && !rfl_span_is(source, other))
 			return false;
 	}
 	return true;
@@ -47,24 +46,19 @@ static bool all_of(const struct rfl_figure *f, const char *one, const char *othe
 static void choose_traffic(struct rfl_figure *f)
 {
 	const char *source = rfl_figure__shared(f, offsetof(struct rfl_point, bytes_source));
-	const struct traffic *t = traffics, *const end = t + RFL_ARRAY_LEN(traffics);
 
-	while (t < end && !all_of(f, t->source, t->source))
-		t++;
-	if (t < end) {
-		f->used = t->used;
-		f->best = t->best;
-	} else if (source) {
-		f->used = *source ? rfl_scene_printf(f->scene, "bytes: %s", source)
-				  : "bytes: see points.csv for each point";
-		f->best = BEST_COMPULSORY;
-	} else {
-		f->used = all_of(f, "counters", "unfused")
-				  ? "bytes measured by counters if available, otherwise counted "
-				    "per operation"
-				  : "bytes: see points.csv for each point";
-		f->best = BEST_FUSED;
-	}
+	f->used = "bytes: see points.csv for each point";
+	f->best = source ? BEST_COMPULSORY : BEST_FUSED;
+	if (source && *source)
+		f->used = SAY(f, "bytes: %s", source);
+	else if (!source && all_of(f, "counters", "unfused"))
+		f->used =
+			"bytes measured by counters if available, otherwise counted per operation";
+	for (size_t i = 0; i < RFL_ARRAY_LEN(traffics); i++)
+		if (all_of(f, traffics[i].source, traffics[i].source)) {
+			f->used = traffics[i].used;
+			f->best = traffics[i].best;
+		}
 	f->best_is_fused = f->best && strcmp(f->best, BEST_FUSED) == 0;
 }
 
@@ -114,32 +108,28 @@ static void rank_marks(struct rfl_figure *f)
 		order[i]->rank = later ? -1 : rank++;
 		seen |= 1U << order[i]->shape;
 	}
-	for (size_t i = 0; i < f->nmarks; i++)
+	for (size_t i = 0; i < f->nmarks; i++) {
 		if (order[i]->rank < 0)
 			order[i]->rank = rank++;
-	for (size_t i = 0; i < f->nmarks; i++)
-		f->by_rank[f->marks[i].rank] = (int)i;
+		f->by_rank[order[i]->rank] = (int)(order[i] - f->marks);
+	}
 }
 
 const char *rfl_figure__percent(const struct rfl_figure *f, double percent)
 {
-	return rfl_scene_printf(f->scene, percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
+	return SAY(f, percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
 const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
 {
-	static const struct {
-		double gflops;
-		const char *prefix;
-	} units[] = { { 1e6, "P" }, { 1e3, "T" }, { 1, "G" }, { 1e-3, "M" }, { 1e-6, "k" } };
+	static const char prefixes[] = "PTGMk";
+	double unit = 1e6;
 	size_t i = 0;
 
 	/* 999.5 and more is rounded to the next unit */
-	while (i + 1 < RFL_ARRAY_LEN(units) && gflops < 0.9995 * units[i].gflops)
-		i++;
-	return rfl_scene_printf(f->scene, "%s %sFLOP/s",
-				rfl_words_number(f->scene, gflops / units[i].gflops),
-				units[i].prefix);
+	for (; prefixes[i + 1] && gflops < 0.9995 * unit; i++)
+		unit /= 1e3;
+	return SAY(f, "%s %cFLOP/s", rfl_words_number(f->scene, gflops / unit), prefixes[i]);
 }
 
 /* The part_kind of the points of a kind. */
@@ -193,8 +183,8 @@ static bool is_of(const struct rfl_figure *f, const struct rfl_point *p)
 
 static bool has_steps(const struct rfl_figure *f, const struct rfl_points *points)
 {
-	for (size_t i = 0; i < points->n; i++)
-		if (is_of(f, &points->points[i]) && !is_part(&points->points[i]))
+	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++)
+		if (is_of(f, p) && !is_part(p))
 			return true;
 	return false;
 }
@@ -204,9 +194,8 @@ size_t rfl_figure__count(const struct rfl_figure *f, const struct rfl_points *po
 	const bool steps = has_steps(f, points);
 	size_t n = 0;
 
-	for (size_t i = 0; i < points->n; i++)
-		n += is_of(f, &points->points[i]) &&
-		     is_wanted(f->in->kind, &points->points[i], steps);
+	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++)
+		n += is_of(f, p) && is_wanted(f->in->kind, p, steps);
 	return n;
 }
 
@@ -294,9 +283,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	f->skipped = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->skipped));
 	if (!f->marks || !f->idle || !f->skipped)
 		return rfl_scene_check(f->scene, err);
-	for (size_t i = 0; i < points->n; i++) {
-		const struct rfl_point *p = &points->points[i];
-
+	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
 		if (!is_of(f, p))
 			continue;
 		number++;
@@ -369,39 +356,43 @@ static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double 
 	const char *unit = kind == RFL_FIG_BANDWIDTH ? "B/s" : "FLOP/s";
 	char text[RFL_NUM_MAX];
 
-	return rfl_scene_printf(f->scene, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
+	return SAY(f, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
 }
 
-/* Add a ceiling; NULL if the list is full or has a ceiling that looks the same. */
-static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind, double value,
-				   const char *id, bool primary)
+/* Add a ceiling with the label "what rate"; NULL if `most` are in the list, or if it has a ceiling
+ * that looks the same. */
+static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind, double per_s,
+				   const char *what, const char *id, size_t most)
 {
 	struct rfl_fig_ceiling *c;
+	const char *label;
 
-	if (f->nceilings == RFL_FIG_CEILINGS || !(value > 0) ||
-	    (!primary && f->nceilings >= RFL_FIG_QUIET))
+	if (f->nceilings >= most || !(per_s > 0))
 		return NULL;
-	for (size_t i = 0; i < f->nceilings; i++)
-		if (f->ceilings[i].kind == kind && fabs(f->ceilings[i].value / value - 1) < 0.02)
+	for (c = f->ceilings; c < f->ceilings + f->nceilings; c++)
+		if (c->kind == kind && fabs(c->value / (per_s / 1e9) - 1) < 0.02)
 			return NULL;
-	c = &f->ceilings[f->nceilings++];
+	label = SAY(f, "%s %s", what, rate_of(f, kind, per_s));
+	f->nceilings++;
 	*c = (struct rfl_fig_ceiling){
 		.kind = kind,
-		.value = value,
+		.value = per_s / 1e9,
 		.lo = NAN,
 		.hi = NAN,
 		.id = id,
-		.primary = primary,
 		.color = -1,
-		.dash = primary ? RFL_DASH_SOLID : RFL_DASH_DASHED,
+		.dash = RFL_DASH_DASHED,
+		.labels = { label, label, label, label },
 	};
 	return c;
 }
 
-static void label_all(struct rfl_fig_ceiling *c, const char *text)
+static const char *add_kernel(struct rfl_figure *f, const char *text, const struct rfl_peak *p)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(c->labels); i++)
-		c->labels[i] = text;
+	const char *kernel = p->kernel ? p->kernel : "";
+
+	return rfl_words_join(f->scene, text, ", ",
+			      SAY(f, "%.*s", (int)strcspn(kernel, ","), kernel));
 }
 
 /* Add a peak. Labels of quiet ceilings have only the value, those of the roof also its origin:
@@ -416,43 +407,40 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 		[RFL_PEAK_DERIVED] = "derived",
 		[RFL_PEAK_USER] = "as given",
 	};
-	struct rfl_fig_ceiling *c =
-		rfl_peak_usable(p) ? add(f, kind, p->value / 1e9, id, primary) : NULL;
+	struct rfl_fig_ceiling *c = rfl_peak_usable(p)
+					    ? add(f, kind, p->value, what, id,
+						  primary ? RFL_FIG_CEILINGS : RFL_FIG_QUIET)
+					    : NULL;
 	const bool memory = kind == RFL_FIG_BANDWIDTH,
 		   measured = p && p->status == RFL_PEAK_MEASURED;
-	struct rfl_scene *s = f->scene;
-	const char *text, *rate;
+	const char *text;
 	double spread;
 
 	if (!c)
 		return;
-	if (memory && measured)
+	c->primary = primary;
+	if (primary || (memory && measured))
 		c->dash = RFL_DASH_SOLID;
 	if (measured && p->stats.n > 1) {
 		c->lo = p->stats.min / 1e9;
 		c->hi = p->stats.max / 1e9;
 	}
-	rate = rate_of(f, kind, c->value * 1e9);
-	text = rfl_scene_printf(s, "%s %s", what, rate);
-	label_all(c, text);
 	if (!primary)
 		return;
-	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate;
-	text = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
+	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate_of(f, kind, p->value);
+	text = SAY(f, "%s %s", c->labels[0], status_words[p->status]);
 	if (measured && p->spec > 0)
-		text = rfl_scene_printf(s, "%s, %.0f %% of sheet", text, 100 * p->value / p->spec);
+		text = SAY(f, "%s, %.0f %% of sheet", text, 100 * p->value / p->spec);
 	c->labels[1] = text;
 	if (!memory && p->threads > 0)
-		text = rfl_scene_printf(s, "%s, %d thread%s", text, p->threads,
-					p->threads == 1 ? "" : "s");
-	if (p->kernel && *p->kernel)
-		text = rfl_scene_printf(s, "%s, %.*s", text, (int)strcspn(p->kernel, ","),
-					p->kernel);
+		text = rfl_words_join(f->scene, text, ", ",
+				      rfl_words_count(f->scene, (size_t)p->threads, "thread"));
+	text = add_kernel(f, text, p);
 	/* spread between the slowest and the fastest run */
 	spread = 100 * (p->stats.max - p->stats.min) / p->stats.max;
 	if (memory && p->stats.n >= 2 && !isnan(spread))
-		text = rfl_scene_printf(s, "%s, %lld runs within %.0f %%", text,
-					(long long)p->stats.n, fmax(ceil(spread), 1));
+		text = SAY(f, "%s, %lld runs within %.0f %%", text, (long long)p->stats.n,
+			   fmax(ceil(spread), 1));
 	c->labels[0] = text;
 }
 
@@ -460,14 +448,8 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		      const char *id)
 {
-	struct rfl_fig_ceiling *c;
-
-	if (!p || p->status != RFL_PEAK_MEASURED || !(p->spec > 0))
-		return;
-	c = add(f, kind, p->spec / 1e9, id, false);
-	if (!c)
-		return;
-	label_all(c, rfl_scene_printf(f->scene, "data sheet %s", rate_of(f, kind, p->spec)));
+	if (p && p->status == RFL_PEAK_MEASURED)
+		(void)add(f, kind, p->spec, "data sheet", id, RFL_FIG_QUIET);
 }
 
 static int by_peak(const void *a, const void *b)
@@ -499,16 +481,12 @@ static size_t ceiling_marks(struct rfl_figure *f, const struct rfl_mark **ret, s
 	return n;
 }
 
-static bool differs(double a, double b)
-{
-	return fabs(a - b) > 1e-6 * fabs(b);
-}
-
 /* Points must be drawn with the ceilings with which they were computed. */
 static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_peak *peak,
 			      const char *key, double point, const char *unit, const char *what,
 			      struct rfl_err *err)
 {
+	const double value = peak ? peak->value / 1e9 : NAN;
 	char cell[128];
 
 	if (!rfl_peak_usable(peak))
@@ -516,21 +494,25 @@ static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_
 				"environment %s: %s is unknown; supply it with 'roofline peaks "
 				"measure' or 'roofline peaks set'",
 				env->name, rfl_peaks_cell(env, key, cell, sizeof(cell)));
-	if (!differs(point, peak->value / 1e9))
+	if (fabs(point - value) <= 1e-6 * value)
 		return RFL_OK;
 	return rfl_fail(err, RFL_EINVAL, 0,
 			"environment %s: the points were computed with %g %s of %s, the peaks file "
 			"has %g; run 'roofline points' again",
-			env->name, point, unit, what, peak->value / 1e9);
+			env->name, point, unit, what, value);
+}
+
+/* The peak with the compute key of a point; NULL: none. */
+static const struct rfl_peak *compute_of(const struct rfl_figure *f, const struct rfl_point *p)
+{
+	return p->compute_key ? rfl_peaks_compute(f->in->env, p->compute_key) : NULL;
 }
 
 /* Add the compute ceiling of a mark: a peak from the file, or a mix of precisions. */
 static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 {
-	const struct rfl_peaks_env *env = f->in->env;
 	const struct rfl_point *p = m->point;
-	const struct rfl_peak *peak =
-		p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
+	const struct rfl_peak *peak = compute_of(f, p);
 	const struct rfl_peak mixed = { .status = RFL_PEAK_DERIVED, .value = p->peak_gflops * 1e9 };
 	const size_t before = f->nceilings;
 
@@ -539,8 +521,9 @@ static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 			 p->compute_key ? p->compute_key : "compute", "roof-compute-mixed");
 	else
 		add_peak(f, RFL_FIG_COMPUTE, peak, true,
-			 env->short_form ? "compute" : rfl_words_compute(f->scene, p->compute_key),
-			 rfl_scene_printf(f->scene, "roof-%s", p->compute_key));
+			 f->in->env->short_form ? "compute"
+						: rfl_words_compute(f->scene, p->compute_key),
+			 SAY(f, "roof-%s", p->compute_key));
 	if (f->nceilings == before)
 		return;
 	f->ceilings[before].color = f->by == RFL_BY_PRECISION ? m->color : -1;
@@ -549,54 +532,54 @@ static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 	f->knee_hi = fmax(f->knee_hi, p->peak_gflops / f->gbps);
 }
 
+static bool is_of_one_core(const struct rfl_figure *f, const struct rfl_peak_level *l)
+{
+	return rfl_text_same(l->scope, "core") && f->in->env->units > 1;
+}
+
+static bool is_faster_than_dram(const struct rfl_figure *f, const struct rfl_peak_level *l,
+				double times)
+{
+	return rfl_peak_usable(&l->peak) && !rfl_peaks_is_part(f->in->env, l) &&
+	       times * l->peak.value / 1e9 > f->gbps * 1.02;
+}
+
 /* Add the roof of a cache; if it is that of one core, scaled to all cores. */
 static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
 {
-	const int units = f->in->env->units;
-	const bool scaled = l->scope && strcmp(l->scope, "core") == 0 && units > 1;
-	const double value = l->peak.value * (scaled ? units : 1);
-	struct rfl_fig_ceiling *c;
+	const int units = is_of_one_core(f, l) ? f->in->env->units : 1;
+	struct rfl_fig_ceiling *c =
+		is_faster_than_dram(f, l, units)
+			? add(f, RFL_FIG_BANDWIDTH, l->peak.value * units, l->level,
+			      SAY(f, "roof-%s", l->level), RFL_FIG_CEILINGS)
+			: NULL;
 
-	/* `primary` only for add(), which limits the number of quiet ceilings */
-	c = rfl_peak_usable(&l->peak) && value / 1e9 > f->gbps * 1.02
-		    ? add(f, RFL_FIG_BANDWIDTH, value / 1e9,
-			  rfl_scene_printf(f->scene, "roof-%s", l->level), true)
-		    : NULL;
 	if (!c)
 		return;
-	c->primary = false;
-	c->dash = l->peak.status == RFL_PEAK_MEASURED ? RFL_DASH_SOLID : RFL_DASH_DASHED;
-	label_all(c, rfl_scene_printf(f->scene, "%s %s", l->level,
-				      rate_of(f, RFL_FIG_BANDWIDTH, value)));
-	c->labels[0] = scaled ? rfl_scene_printf(f->scene, "%s, %d times that of one core",
-						 c->labels[1], units)
-			      : c->labels[1];
+	if (l->peak.status == RFL_PEAK_MEASURED)
+		c->dash = RFL_DASH_SOLID;
+	if (units > 1)
+		c->labels[0] = SAY(f, "%s, %d times that of one core", c->labels[1], units);
 }
 
 /* Add what the matrix product of a framework attains in the precision of a mark. Values above the
  * roof, which 'peaks check' reports, are not drawn. */
 static void add_gemm(struct rfl_figure *f, const struct rfl_mark *m)
 {
-	const char *key = m->point->compute_key, *rate;
+	const char *key = m->point->compute_key;
 	const struct rfl_peak *p = rfl_peaks_gemm(f->in->env, key);
-	struct rfl_scene *s = f->scene;
 	struct rfl_fig_ceiling *c;
 
 	if (!p || p->value / 1e9 >= m->point->peak_gflops)
 		return;
-	key = rfl_scene_printf(s, "%.*s.gemm", (int)strcspn(key, "."), key);
-	/* `primary` only for add(), which limits the number of quiet ceilings */
-	c = add(f, RFL_FIG_COMPUTE, p->value / 1e9, rfl_scene_printf(s, "roof-%s", key), true);
+	key = SAY(f, "%.*s.gemm", (int)strcspn(key, "."), key);
+	c = add(f, RFL_FIG_COMPUTE, p->value, rfl_words_compute(f->scene, key),
+		SAY(f, "roof-%s", key), RFL_FIG_CEILINGS);
 	if (!c)
 		return;
-	c->primary = false;
 	c->dash = RFL_DASH_DOTTED;
-	rate = rate_of(f, RFL_FIG_COMPUTE, p->value);
-	label_all(c, rfl_scene_printf(s, "%s %s", rfl_words_compute(s, key), rate));
-	if (p->kernel && *p->kernel)
-		c->labels[0] = rfl_scene_printf(s, "%s, %.*s", c->labels[1],
-						(int)strcspn(p->kernel, ","), p->kernel);
-	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate;
+	c->labels[0] = add_kernel(f, c->labels[1], p);
+	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate_of(f, RFL_FIG_COMPUTE, p->value);
 }
 
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
@@ -609,23 +592,21 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	const char *one;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; rc == RFL_OK && i < f->nmarks; i++) {
-		const struct rfl_point *a = f->marks[i].point;
-		const struct rfl_peak *c =
-			a->compute_key ? rfl_peaks_compute(env, a->compute_key) : NULL;
+	for (const struct rfl_mark *m = f->marks; rc == RFL_OK && m < f->marks + f->nmarks; m++) {
+		const struct rfl_peak *c = compute_of(f, m->point);
 
-		if (!(a->peak_gflops > 0 && a->peak_gbps > 0))
+		p = m->point;
+		if (!(p->peak_gflops > 0 && p->peak_gbps > 0))
 			return rfl_fail(err, RFL_EMISSING, 0,
 					"environment %s, point %d (%s): %s is missing; run "
 					"'roofline points' with a peaks file that contains it",
-					a->env, f->marks[i].number,
-					a->model ? a->model : "no model",
-					a->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
-		rc = check_peak(env, dram, "memory.DRAM", a->peak_gbps, "GB/s", "memory bandwidth",
+					p->env, m->number, p->model ? p->model : "no model",
+					p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
+		rc = check_peak(env, dram, "memory.DRAM", p->peak_gbps, "GB/s", "memory bandwidth",
 				err);
 		if (rc == RFL_OK && c)
-			rc = check_peak(env, c, a->compute_key, a->peak_gflops, "GFLOP/s",
-					a->compute_key, err);
+			rc = check_peak(env, c, p->compute_key, p->peak_gflops, "GFLOP/s",
+					p->compute_key, err);
 	}
 	if (rc != RFL_OK || nfirst == 0)
 		return rc != RFL_OK ? rc : rfl_scene_check(f->scene, err);
@@ -636,37 +617,32 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	if (rfl_figure__is_time(f))
 		return rfl_scene_check(f->scene, err); /* the axes contain the ceilings */
 	add_peak(f, RFL_FIG_BANDWIDTH, dram, true,
-		 env->short_form                              ? "memory"
-		 : env->kind && strcmp(env->kind, "gpu") == 0 ? "device memory"
-							      : "DRAM",
+		 env->short_form                   ? "memory"
+		 : rfl_text_same(env->kind, "gpu") ? "device memory"
+						   : "DRAM",
 		 "roof-memory");
 	for (size_t i = 0; i < nfirst; i++)
 		add_compute(f, first[i]);
 	for (size_t i = 0; i < nfirst; i++)
 		add_gemm(f, first[i]);
 	/* one core, same key as the roof: the ceiling of a loop that does not scale */
-	one = rfl_scene_printf(f->scene, "%s.1core", p->compute_key ? p->compute_key : "");
+	one = SAY(f, "%s.1core", p->compute_key ? p->compute_key : "");
 	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)
 		if (strcmp(env->compute[i].key, one) == 0)
 			add_peak(f, RFL_FIG_COMPUTE, &env->compute[i].peak, false, "one core",
 				 "roof-one-core");
 	add_sheet(f, RFL_FIG_BANDWIDTH, dram, "roof-memory-sheet");
-	add_sheet(f, RFL_FIG_COMPUTE,
-		  p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL,
-		  "roof-compute-sheet");
+	add_sheet(f, RFL_FIG_COMPUTE, compute_of(f, p), "roof-compute-sheet");
 	for (size_t i = 0; i < env->nlevels && f->in->kind == RFL_PLOT_HIERARCHICAL; i++)
-		if (!rfl_peaks_is_part(env, &env->levels[i]))
-			add_cache(f, &env->levels[i]);
+		add_cache(f, &env->levels[i]);
 	/* the largest cache faster than DRAM, unless measured per core */
 	for (size_t i = env->nlevels; i-- > 0;) {
 		const struct rfl_peak_level *l = &env->levels[i];
 
-		if (!rfl_peak_usable(&l->peak) || rfl_peaks_is_part(env, l) ||
-		    l->peak.value / 1e9 <= f->gbps * 1.02 ||
-		    (l->scope && strcmp(l->scope, "core") == 0 && env->units > 1))
+		if (!is_faster_than_dram(f, l, 1) || is_of_one_core(f, l))
 			continue;
 		add_peak(f, RFL_FIG_BANDWIDTH, &l->peak, false, l->level,
-			 rfl_scene_printf(f->scene, "roof-%s", l->level));
+			 SAY(f, "roof-%s", l->level));
 		break;
 	}
 	return rfl_scene_check(f->scene, err);

@@ -151,11 +151,10 @@ static void color_sizes(struct rfl_figure *f, enum rfl_fig_by by)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		f->palette[i] = rfl_theme_ramp(f->theme, i, n);
-		f->colors[i] = sizes[i] <= 0 ? "other"
-					     : rfl_scene_printf(f->scene,
-								by == RFL_BY_BATCH ? "batch %lld"
-										   : "ctx %lld",
-								(long long)sizes[i]);
+		f->colors[i] = sizes[i] <= 0
+				       ? "other"
+				       : SAY(f, by == RFL_BY_BATCH ? "batch %lld" : "ctx %lld",
+					     (long long)sizes[i]);
 	}
 }
 
@@ -320,11 +319,11 @@ static void link_series(struct rfl_figure *f, enum rfl_fig_by by)
 static const char *stops_of(struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const enum rfl_fig_by by = f->joins_batches ? RFL_BY_BATCH : RFL_BY_CONTEXT;
-	const char *text = rfl_scene_printf(f->scene, "%lld", (long long)size_of(m, by));
+	const char *text = SAY(f, "%lld", (long long)size_of(m, by));
 
 	for (size_t n = 0; m->next >= 0 && n < 16; n++) {
 		m = &f->marks[m->next];
-		text = rfl_scene_printf(f->scene, "%s, %lld", text, (long long)size_of(m, by));
+		text = SAY(f, "%s, %lld", text, (long long)size_of(m, by));
 	}
 	return m->next < 0 ? text : "";
 }

@@ -15,16 +15,15 @@
 #define ENDING 12 /* of which at the end, if it is cut: names that begin alike may differ there */
 #define LITTLE 10 /* characters; shorter names of kernels keep their template arguments */
 
+/* Append a word to a name if it is wanted. */
 static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
 {
-	return wanted && word && *word ? rfl_scene_printf(s, "%s %s", name, word) : name;
+	return rfl_words_join(s, name, " ", wanted ? word : NULL);
 }
 
 static const char *add_word(struct rfl_scene *s, const char *list, const char *word)
 {
-	if (!word || !*word)
-		return list;
-	return *list ? rfl_scene_printf(s, "%s, %s", list, word) : rfl_scene_printf(s, "%s", word);
+	return rfl_words_join(s, list, ", ", word);
 }
 
 /* The name of a layer, or of a kernel without return type, namespaces, template arguments and
@@ -73,8 +72,7 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 		name = v->model ? rfl_scene_printf(s, "%s %s", short_part(s, p), name)
 				: short_part(s, p);
 	if (v->threads && p->threads > 0)
-		threads = rfl_scene_printf(s, "%lld thread%s", (long long)p->threads,
-					   p->threads == 1 ? "" : "s");
+		threads = rfl_words_count(s, (size_t)p->threads, "thread");
 	if (p->batch > 0 && (!part || v->batch))
 		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
 	if (v->context && p->context_length > 0)
@@ -303,13 +301,11 @@ void rfl_figure__names(struct rfl_figure *f)
 	for (size_t i = 1; marks && i < f->nmarks; i++)
 		if (by_name(&marks[i - 1], &marks[i]) == 0)
 			marks[i - 1]->numbered = marks[i]->numbered = true;
-	for (size_t i = 0; i < f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[i];
-
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		if (m->numbered) {
-			const char *number = rfl_scene_printf(f->scene, "#%d", m->number);
+			const char *number = SAY(f, "#%d", m->number);
 
-			m->name = rfl_scene_printf(f->scene, "%s %s", m->name, number);
+			m->name = SAY(f, "%s %s", m->name, number);
 			m->way = add_word(f->scene, m->way, number);
 		}
 		variants = variants || m->point->variant;
@@ -318,8 +314,7 @@ void rfl_figure__names(struct rfl_figure *f)
 	if (f->parts && !f->varies.model && !f->varies.batch && !f->varies.context) {
 		f->step = rfl_words_model(f->scene, a->model);
 		if (a->batch > 0)
-			f->step = rfl_scene_printf(f->scene, "%s bs %lld", f->step,
-						   (long long)a->batch);
+			f->step = SAY(f, "%s bs %lld", f->step, (long long)a->batch);
 		return;
 	}
 	/* if all marks belong to one step, the subtitle names it, and the marks omit it */

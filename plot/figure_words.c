@@ -13,6 +13,19 @@
 
 /* ---- names and numbers ---- */
 
+const char *rfl_words_join(struct rfl_scene *s, const char *list, const char *separator,
+			   const char *word)
+{
+	if (!word || !*word)
+		return list;
+	return rfl_scene_printf(s, "%s%s%s", list, *list ? separator : "", word);
+}
+
+const char *rfl_words_count(struct rfl_scene *s, size_t n, const char *what)
+{
+	return rfl_scene_printf(s, "%zu %s%s", n, what, n == 1 ? "" : "s");
+}
+
 /* A model family: prefix of its names in the zoo, and spelling in its papers. */
 static const struct {
 	const char *prefix, *title;
@@ -134,8 +147,8 @@ const char *rfl_words_fit_name(struct rfl_scene *s, const char *name, double siz
 		for (end = name + len - (len < ENDING ? len : ENDING);
 		     ((unsigned char)*end & 0xc0) == 0x80;)
 			end++;
-	end_w = rfl_text_width(end, RFL_FACE_REGULAR, size);
-	if (end_w > width / 2 || rfl_text_width(name, RFL_FACE_REGULAR, size) <= width)
+	end_w = rfl_width(end, size);
+	if (end_w > width / 2 || rfl_width(name, size) <= width)
 		return rfl_words_fit(s, name, RFL_FACE_REGULAR, size, width);
 	return rfl_scene_printf(s, "%s%s",
 				rfl_words_fit(s,
@@ -184,14 +197,7 @@ static const char *shared_source(const struct rfl_figure *f, size_t member)
 		    (len > 0 && memcmp(first, other, len) != 0))
 			return "";
 	}
-	return rfl_scene_printf(f->scene, "%.*s", (int)len, first ? first : "");
-}
-
-static const char *join(struct rfl_scene *s, const char *a, const char *b)
-{
-	if (!*b)
-		return a;
-	return *a ? rfl_scene_printf(s, "%s \xc2\xb7 %s", a, b) : b;
+	return SAY(f, "%.*s", (int)len, first ? first : "");
 }
 
 static const char *make_title(struct rfl_figure *f)
@@ -204,7 +210,7 @@ static const char *make_title(struct rfl_figure *f)
 	bool differ = false; /* the points name different devices */
 
 	if (f->in->title)
-		return rfl_scene_printf(f->scene, "%s", f->in->title);
+		return SAY(f, "%s", f->in->title);
 	if (strcmp(mode, "train") == 0)
 		what = "Training steps";
 	else if (strcmp(mode, "fwd") == 0)
@@ -212,14 +218,12 @@ static const char *make_title(struct rfl_figure *f)
 	else if (strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
 	if (f->parts)
-		what = rfl_scene_printf(f->scene, "%c%ss of %c%s",
-					toupper((unsigned char)f->parts[0]), f->parts + 1,
-					tolower((unsigned char)what[0]), what + 1);
+		what = SAY(f, "%c%ss of %c%s", toupper((unsigned char)f->parts[0]), f->parts + 1,
+			   tolower((unsigned char)what[0]), what + 1);
 	if (rfl_figure__is_time(f))
-		what = rfl_scene_printf(f->scene, "Times of %c%s", tolower((unsigned char)what[0]),
-					what + 1);
+		what = SAY(f, "Times of %c%s", tolower((unsigned char)what[0]), what + 1);
 	if (f->nsubs)
-		return rfl_scene_printf(f->scene, "%s in %zu environments", what, f->nsubs);
+		return SAY(f, "%s in %zu environments", what, f->nsubs);
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_point *p = f->marks[i].point;
 
@@ -232,10 +236,10 @@ static const char *make_title(struct rfl_figure *f)
 	}
 	if (!*device)
 		device = env_device && !differ ? env_device : env->name;
-	if (threads > 0)
-		return rfl_scene_printf(f->scene, "%s on %s, %lld thread%s", what, device,
-					(long long)threads, threads == 1 ? "" : "s");
-	return rfl_scene_printf(f->scene, "%s on %s", what, device);
+	what = SAY(f, "%s on %s", what, device);
+	return threads > 0 ? rfl_words_join(f->scene, what, ", ",
+					    rfl_words_count(f->scene, (size_t)threads, "thread"))
+			   : what;
 }
 
 static const char *repeats_words(struct rfl_figure *f)
@@ -254,10 +258,10 @@ static const char *repeats_words(struct rfl_figure *f)
 	if (lo[0] < 1 || lo[1] < 1)
 		return "";
 	for (int k = 0; k < 2; k++)
-		words[k] = rfl_scene_printf(f->scene, lo[k] == hi[k] ? "%lld" : "%lld to %lld",
-					    (long long)lo[k], (long long)hi[k]);
-	return rfl_scene_printf(f->scene, "%s repeat%s, %s measured step%s per point", words[0],
-				hi[0] == 1 ? "" : "s", words[1], hi[1] == 1 ? "" : "s");
+		words[k] = SAY(f, lo[k] == hi[k] ? "%lld" : "%lld to %lld", (long long)lo[k],
+			       (long long)hi[k]);
+	return SAY(f, "%s repeat%s, %s measured step%s per point", words[0], hi[0] == 1 ? "" : "s",
+		   words[1], hi[1] == 1 ? "" : "s");
 }
 
 static void note(struct rfl_figure *f, const char *text)
@@ -299,9 +303,8 @@ static const char *ceilings_words(struct rfl_figure *f)
 	compute = key ? rfl_peaks_compute(f->in->env, key) : NULL;
 	if (!dram)
 		return "";
-	return rfl_scene_printf(f->scene, "%s%s%s", ceiling_words(f, "memory", dram),
-				compute ? "; " : "",
-				compute ? ceiling_words(f, "compute", compute) : "");
+	return SAY(f, "%s%s%s", ceiling_words(f, "memory", dram), compute ? "; " : "",
+		   compute ? ceiling_words(f, "compute", compute) : "");
 }
 
 #define ABOVE_NOTED 3 /* diagnoses of points above the roof */
@@ -337,12 +340,11 @@ static void note_above(struct rfl_figure *f)
 			continue;
 		}
 		noted++;
-		note(f, rfl_scene_printf(f->scene, "%s is above its roof: %s.", m->name,
-					 why_above(m, false)));
+		note(f, SAY(f, "%s is above its roof: %s.", m->name, why_above(m, false)));
 	}
 	if (more)
-		note(f, rfl_scene_printf(f->scene, "%zu more point%s above the roof.", more,
-					 more == 1 ? " is" : "s are"));
+		note(f,
+		     SAY(f, "%zu more point%s above the roof.", more, more == 1 ? " is" : "s are"));
 }
 
 /* Note the points that the figure cannot show, the first of them by name. */
@@ -355,14 +357,14 @@ static void note_skipped(struct rfl_figure *f)
 		const char *name = rfl_words_fit(f->scene, rfl_figure__part_name(f, f->skipped[i]),
 						 RFL_FACE_REGULAR, 1, 20);
 
-		text = rfl_scene_printf(f->scene, "%s%s%s (%s)", text, i ? ", " : "", name,
-					rfl_figure__missing(f, f->skipped[i]));
+		text = rfl_words_join(
+			f->scene, text, ", ",
+			SAY(f, "%s (%s)", name, rfl_figure__missing(f, f->skipped[i])));
 	}
 	if (f->nskipped)
-		note(f, rfl_scene_printf(f->scene,
-					 f->nskipped > named ? "Not shown: %s and %zu more."
-							     : "Not shown: %s.",
-					 text, f->nskipped - named));
+		note(f,
+		     SAY(f, f->nskipped > named ? "Not shown: %s and %zu more." : "Not shown: %s.",
+			 text, f->nskipped - named));
 }
 
 void rfl_figure__words(struct rfl_figure *f)
@@ -397,7 +399,7 @@ void rfl_figure__words(struct rfl_figure *f)
 	f->title = make_title(f);
 	f->subtitle = "";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-		f->subtitle = join(s, f->subtitle, parts[i]);
+		f->subtitle = rfl_words_join(s, f->subtitle, " \xc2\xb7 ", parts[i]);
 	/* notes on counts */
 	f->nnotes = 0;
 	if (f->nlost)
@@ -426,8 +428,9 @@ void rfl_figure__words(struct rfl_figure *f)
 	f->note_groups[0] = f->nnotes;
 	/* notes on ceilings, and on points */
 	for (size_t k = 0; k < f->nsubs; k++)
-		ceilings = rfl_scene_printf(s, "%s%s%s: %s", ceilings, k ? "; " : "",
-					    f->in->envs[k]->name, ceilings_words(&f->subs[k]));
+		ceilings = rfl_words_join(s, ceilings, "; ",
+					  rfl_scene_printf(s, "%s: %s", f->in->envs[k]->name,
+							   ceilings_words(&f->subs[k])));
 	if (!f->nsubs)
 		ceilings = ceilings_words(f);
 	if (*ceilings)
@@ -463,9 +466,9 @@ void rfl_figure__words(struct rfl_figure *f)
 	/* files */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++)
 		if (files[i][0] && files[i][1] && *files[i][1])
-			text = join(s, text,
-				    rfl_scene_printf(s, i < 3 ? "%s %.8s" : "%s %s", files[i][0],
-						     files[i][1]));
+			text = rfl_words_join(s, text, " \xc2\xb7 ",
+					      rfl_scene_printf(s, i < 3 ? "%s %.8s" : "%s %s",
+							       files[i][0], files[i][1]));
 	note(f, text);
 	f->note_groups[2] = f->nnotes;
 }
@@ -475,17 +478,16 @@ static const char *join_notes(struct rfl_figure *f, size_t from, size_t to)
 	const char *text = "";
 
 	for (size_t i = from; i < to; i++)
-		text = *text ? rfl_scene_printf(f->scene, "%s  %s", text, f->notes[i])
-			     : f->notes[i];
+		text = rfl_words_join(f->scene, text, "  ", f->notes[i]);
 	return text;
 }
 
 const char *rfl_figure__caption(struct rfl_figure *f)
 {
-	const char *subtitle = *f->subtitle ? rfl_scene_printf(f->scene, " %s.", f->subtitle) : "";
+	const char *subtitle = *f->subtitle ? SAY(f, " %s.", f->subtitle) : "";
 
-	return rfl_scene_printf(f->scene, "%s%s%s %s", f->title, *f->title ? "." : "", subtitle,
-				join_notes(f, 0, f->nnotes));
+	return SAY(f, "%s%s%s %s", f->title, *f->title ? "." : "", subtitle,
+		   join_notes(f, 0, f->nnotes));
 }
 
 size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, double width,
@@ -499,16 +501,16 @@ size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, dou
 
 		while (text[next]) {
 			size_t word = next + strcspn(text + next, " ");
-			const char *longer = rfl_scene_printf(f->scene, "%.*s", (int)word, text);
+			const char *longer = SAY(f, "%.*s", (int)word, text);
 
-			if (len > 0 && rfl_text_width(longer, RFL_FACE_REGULAR, size) > width)
+			if (len > 0 && rfl_width(longer, size) > width)
 				break;
 			line = longer;
 			len = word;
 			next = word + strspn(text + word, " ");
 		}
 		if (n + 1 == max && text[next]) /* no room for the rest of the text */
-			line = rfl_scene_printf(f->scene, "%s\xe2\x80\xa6", line);
+			line = SAY(f, "%s\xe2\x80\xa6", line);
 		lines[n++] = rfl_words_fit(f->scene, line, RFL_FACE_REGULAR, size, width);
 		text += next;
 	}

@@ -81,8 +81,7 @@ static struct ranges ranges_of(const struct rfl_figure *f)
 		return times_of(f);
 	double x0 = f->knee / 20, x1 = f->knee * 4, y0 = f->gflops / 20, y1 = f->gflops;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		double best = isnan(m->x_best) ? m->x : m->x_best;
 
 		x0 = fmin(x0, m->x * 0.5);
@@ -118,9 +117,7 @@ static double label_room(const struct rfl_figure *f, double lo, double hi)
 	double room = 40 * f->scale;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(ends); i++)
-		room = fmax(room, rfl_text_width(rfl_scene_printf(f->scene, "%.12g", ends[i]),
-						 RFL_FACE_REGULAR, SZ(f, tick)) +
-					  6 * f->scale);
+		room = fmax(room, rfl_width(SAY(f, "%.12g", ends[i]), SZ(f, tick)) + 6 * f->scale);
 	return room;
 }
 
@@ -239,15 +236,19 @@ static void fit_boxes(struct rfl_figure *f)
 
 void rfl_draw__plot(struct rfl_figure *f, bool titles)
 {
+	size_t from, to;
+
 	rfl_draw__ground(f);
 	rfl_draw__axes(f);
 	if (titles)
 		rfl_draw__axis_titles(f);
 	rfl_draw__roofs(f);
-	rfl_draw__mark_obstacles(f);
+	from = f->scene->n;
+	rfl_draw__marks(f);
+	to = f->scene->n;
 	rfl_draw__gutter(f);
 	rfl_draw__roof_labels(f);
-	rfl_draw__marks(f);
+	rfl_scene_raise(f->scene, from, to);
 	rfl_draw__labels(f);
 }
 

@@ -15,6 +15,16 @@ const char *const rfl_face_files[RFL_FACE_COUNT] = {
 	[RFL_FACE_BOLD] = "LiberationSans-Bold.ttf",
 };
 
+size_t rfl_text_decode(const char *text, size_t left, uint32_t *code)
+{
+	const size_t n = rfl_text_utf8(text, left);
+
+	*code = (unsigned char)*text & (n > 1 ? 0x7fU >> n : 0xffU);
+	for (size_t i = 1; i < n; i++)
+		*code = *code << 6 | ((unsigned char)text[i] & 0x3fU);
+	return n;
+}
+
 double rfl_text_width(const char *text, enum rfl_face face, double size)
 {
 	const uint16_t *widths = face == RFL_FACE_BOLD ? bold : regular;
@@ -22,15 +32,11 @@ double rfl_text_width(const char *text, enum rfl_face face, double size)
 	long units = 0;
 
 	for (size_t left = strlen(text), n; left > 0; left -= n, text += n) {
-		uint32_t code = (unsigned char)text[0];
 		const uint16_t *first = widths; /* widths of a range */
 		long width = missing;           /* width of the box drawn for invalid UTF-8 */
+		uint32_t code;
 
-		n = rfl_text_utf8(text, left);
-		if (n > 1)
-			code &= 0x7fU >> n;
-		for (size_t k = 1; k < n; k++)
-			code = code << 6 | ((unsigned char)text[k] & 0x3fU);
+		n = rfl_text_decode(text, left, &code);
 		for (size_t i = 0; n > 0 && i < RFL_ARRAY_LEN(ranges); i++) {
 			if (code >= ranges[i].first && code <= ranges[i].last) {
 				width = first[code - ranges[i].first];
@@ -142,6 +148,16 @@ struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *po
 					 .at.polyline = { .points = copy, .n = copy ? n : 0 } });
 }
 
+struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
+				   struct rfl_color fill)
+{
+	struct rfl_prim *p = rfl_scene_polyline(s, points, n, RFL_COLOR_NONE, 0);
+
+	p->at.polyline.closed = true;
+	p->fill = fill;
+	return p;
+}
+
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill)
 {
 	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_RECT, .fill = fill, .at.rect = box });
@@ -155,7 +171,7 @@ struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_marker shape, do
 					 .fill = fill,
 					 .stroke = stroke,
 					 .width = width,
-					 .at.marker = { shape, x, y, r } });
+					 .at.marker = { x, y, r, shape } });
 }
 
 struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x, double y,
@@ -167,6 +183,18 @@ struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x,
 		   (struct rfl_prim){ .kind = RFL_PRIM_TEXT,
 				      .fill = color,
 				      .at.text = { .text = clean, .x = x, .y = y, .size = size } });
+}
+
+void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to)
+{
+	const size_t n = to - from, rest = s->n - to;
+	struct rfl_prim *raised = rfl_scene_array(s, n + 1, sizeof(*raised));
+
+	if (!raised)
+		return;
+	memcpy(raised, s->prims + from, n * sizeof(*raised));
+	memmove(s->prims + from, s->prims + to, rest * sizeof(*raised));
+	memcpy(s->prims + from + rest, raised, n * sizeof(*raised));
 }
 
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)

@@ -27,8 +27,17 @@ extern const char *const rfl_face_files[RFL_FACE_COUNT];
 /** Height of a capital letter in em; half of it centres a line of digits on a mark. */
 #define RFL_TEXT_CAP 0.69
 
+/** The character at the beginning of a text. @return its length; 0 if it is not valid UTF-8 */
+size_t rfl_text_decode(const char *text, size_t left, uint32_t *code);
+
 /** Width of a line of UTF-8 text in the unit of `size` (the em), without kerning. */
 double rfl_text_width(const char *text, enum rfl_face face, double size) RFL_WARN_UNUSED;
+
+/** The same in regular type. */
+static inline double rfl_width(const char *text, double size)
+{
+	return rfl_text_width(text, RFL_FACE_REGULAR, size);
+}
 
 struct rfl_color {
 	uint8_t r, g, b, a;
@@ -69,6 +78,12 @@ enum rfl_prim_kind {
 	RFL_PRIM_TEXT,
 };
 
+/** The number of `numbers` of a primitive. */
+static inline size_t rfl_prim_count(enum rfl_prim_kind kind)
+{
+	return kind == RFL_PRIM_MARKER ? 3 : kind == RFL_PRIM_LINE || kind == RFL_PRIM_RECT ? 4 : 0;
+}
+
 struct rfl_prim_text {
 	const char *text; /**< valid UTF-8 without control characters */
 	double x, y;      /**< position of the anchor on the baseline */
@@ -89,6 +104,7 @@ struct rfl_prim {
 	double width; /**< stroke width */
 	enum rfl_dash dash;
 	union {
+		double numbers[4]; /**< of a line, a rectangle (4) or a marker (3) */
 		struct {
 			double x0, y0, x1, y1;
 		} line;
@@ -99,8 +115,8 @@ struct rfl_prim {
 		} polyline;
 		struct rfl_box rect;
 		struct {
-			enum rfl_marker shape;
 			double x, y, r;
+			enum rfl_marker shape;
 		} marker;
 		struct rfl_prim_text text;
 	} at;
@@ -136,12 +152,17 @@ struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, doubl
 				struct rfl_color color, double width);
 struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
 				    struct rfl_color color, double width);
+struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
+				   struct rfl_color fill);
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill);
 struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_marker shape, double x, double y,
 				  double r, struct rfl_color fill, struct rfl_color stroke,
 				  double width);
 struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x, double y,
 				double size, struct rfl_color color);
+
+/** Draw the primitives [from, to) after all those that follow them. */
+void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to);
 
 /** Format a string owned by the scene; "" on failure. Invalid UTF-8 and controls become '?'. */
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);

@@ -81,8 +81,7 @@ static void complete_names(struct rfl_figure *f)
 		names[i] = m->name;
 		for (size_t k = 0; k < f->nmarks && names[i] == m->name; k++)
 			if (k != i && strcmp(k < i ? names[k] : f->marks[k].name, names[i]) == 0)
-				m->name = rfl_scene_printf(f->scene, "%s, %s", names[i],
-							   m->point->env);
+				m->name = SAY(f, "%s, %s", names[i], m->point->env);
 	}
 }
 
@@ -106,8 +105,7 @@ static void overlay_part(struct rfl_figure *page, struct rfl_figure *part, size_
 		c.color = -1;
 		c.dash = k == 0 ? RFL_DASH_SOLID : RFL_DASH_DASHED;
 		for (size_t j = 0; j < RFL_ARRAY_LEN(c.labels); j++)
-			c.labels[j] = rfl_scene_printf(page->scene, "%s: %s", part->in->env->name,
-						       c.labels[j]);
+			c.labels[j] = SAY(page, "%s: %s", part->in->env->name, c.labels[j]);
 		part->ceilings[kept++] = c;
 	}
 	part->nceilings = kept;
@@ -127,10 +125,9 @@ static void color_environments(struct rfl_figure *f)
 		const struct rfl_peaks_env *env = f->in->envs[k];
 
 		f->palette[k] = f->theme->category[k];
-		f->colors[k] =
-			env->device && *env->device
-				? rfl_scene_printf(f->scene, "%s (%s)", env->name, env->device)
-				: env->name;
+		f->colors[k] = env->device && *env->device
+				       ? SAY(f, "%s (%s)", env->name, env->device)
+				       : env->name;
 		for (size_t i = 0; i < f->nmarks; i++)
 			if (rfl_text_same(f->marks[i].point->env, env->name))
 				f->marks[i].color = (int)k;
@@ -180,8 +177,8 @@ enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 		if ((rc = rfl_figure__ceilings(part, err)) != RFL_OK)
 			return rc;
 		for (size_t i = 0; i < part->nceilings; i++)
-			part->ceilings[i].id = rfl_scene_printf(
-				f->scene, "%s-%s", part->ceilings[i].id, part->in->env->name);
+			part->ceilings[i].id =
+				SAY(f, "%s-%s", part->ceilings[i].id, part->in->env->name);
 		if (f->in->overlay)
 			overlay_part(f, part, k);
 	}
@@ -280,9 +277,7 @@ void rfl_draw__cells(struct rfl_figure *f)
 void rfl_draw__survey_cells(struct rfl_figure *f)
 {
 	f->has_errors = f->has_whiskers = f->has_above = f->has_edges = f->bars_hidden = false;
-	for (size_t k = 0; k < f->nsubs; k++) {
-		struct rfl_figure *part = &f->subs[k];
-
+	for (struct rfl_figure *part = f->subs; part < f->subs + f->nsubs; part++) {
 		rfl_draw__survey(part);
 		f->has_errors |= part->has_errors;
 		f->has_whiskers |= part->has_whiskers;
@@ -300,6 +295,7 @@ void rfl_draw__survey_cells(struct rfl_figure *f)
 void rfl_draw__overlay(struct rfl_figure *f)
 {
 	const bool timed = rfl_figure__is_time(f);
+	size_t from, to;
 
 	f->gutter_hidden = f->nidle > 0;
 	rfl_draw__ground(f);
@@ -315,11 +311,13 @@ void rfl_draw__overlay(struct rfl_figure *f)
 		part->place = f->place;
 		rfl_draw__roofs(part);
 	}
-	rfl_draw__mark_obstacles(f);
+	from = f->scene->n;
+	rfl_draw__marks(f);
+	to = f->scene->n;
 	if (timed)
 		rfl_draw__roof_labels(f);
 	for (size_t k = 0; k < f->nsubs && !timed; k++)
 		rfl_draw__roof_labels(&f->subs[k]);
-	rfl_draw__marks(f);
+	rfl_scene_raise(f->scene, from, to);
 	rfl_draw__labels(f);
 }

@@ -58,14 +58,6 @@ static void put(struct rfl_buf *out, double value)
 	rfl_surface__number(out, value, 2);
 }
 
-static void put4(struct rfl_buf *out, double a, double b, double c, double d)
-{
-	put(out, a);
-	put(out, b);
-	put(out, c);
-	put(out, d);
-}
-
 static void put_color(struct rfl_buf *out, const char *what, struct rfl_color c)
 {
 	if (c.a == 255)
@@ -94,32 +86,20 @@ static void record_draw(struct rfl_surface *s, const struct rfl_prim *p)
 	static const char *const dashes[] = { "", " dashed", " dotted" };
 	const bool polygon = p->kind == RFL_PRIM_POLYLINE && p->at.polyline.closed;
 	const struct rfl_prim_text *t = &p->at.text;
-	const struct rfl_box *b = &p->at.rect;
 	struct rfl_buf *out = s->out;
 
 	rfl_buf_puts(out, polygon ? "polygon" : kinds[p->kind]);
 	if (*p->id)
 		rfl_buf_printf(out, " id=%s", p->id);
-	switch (p->kind) {
-	case RFL_PRIM_LINE:
-		put4(out, p->at.line.x0, p->at.line.y0, p->at.line.x1, p->at.line.y1);
-		break;
-	case RFL_PRIM_POLYLINE:
-		for (size_t i = 0; i < p->at.polyline.n; i++) {
-			put(out, p->at.polyline.points[i].x);
-			put(out, p->at.polyline.points[i].y);
-		}
-		break;
-	case RFL_PRIM_RECT:
-		put4(out, b->x, b->y, b->w, b->h);
-		break;
-	case RFL_PRIM_MARKER:
+	if (p->kind == RFL_PRIM_MARKER)
 		rfl_buf_printf(out, " %s", shapes[p->at.marker.shape]);
-		put(out, p->at.marker.x);
-		put(out, p->at.marker.y);
-		put(out, p->at.marker.r);
-		break;
-	case RFL_PRIM_TEXT:
+	for (size_t i = 0; i < rfl_prim_count(p->kind); i++)
+		put(out, p->at.numbers[i]);
+	for (size_t i = 0; p->kind == RFL_PRIM_POLYLINE && i < p->at.polyline.n; i++) {
+		put(out, p->at.polyline.points[i].x);
+		put(out, p->at.polyline.points[i].y);
+	}
+	if (p->kind == RFL_PRIM_TEXT) {
 		put(out, t->x);
 		put(out, t->y);
 		rfl_buf_puts(out, " size");
@@ -132,7 +112,6 @@ static void record_draw(struct rfl_surface *s, const struct rfl_prim *p)
 		}
 		put_color(out, "halo", t->halo);
 		rfl_buf_printf(out, " \"%s\"", t->text);
-		break;
 	}
 	put_color(out, "fill", p->fill);
 	put_color(out, "stroke", p->stroke);
@@ -156,11 +135,7 @@ static const struct rfl_surface_ops record = {
 };
 
 static const struct rfl_surface_ops *const surfaces[] = {
-	&rfl_surface_png,
-	&rfl_surface_pdf,
-	&rfl_surface_svg,
-	&rfl_surface_terminal,
-	&record,
+	&rfl_surface_png, &rfl_surface_pdf, &rfl_surface_svg, &rfl_surface_terminal, &record,
 };
 
 const char *const rfl_surface_formats[] = { "png", "pdf", "svg", "terminal", "record", NULL };
@@ -192,25 +167,23 @@ const struct rfl_surface_ops *rfl_surface_find(const char *name, struct rfl_err 
 static bool is_drawable(const struct rfl_prim *p)
 {
 	const double most = 1e7;
-	const struct rfl_box *b = &p->at.rect;
 	const struct rfl_prim_text *t = &p->at.text;
 	bool ok = p->width >= 0 && p->width < most;
 
+	for (size_t i = 0; i < rfl_prim_count(p->kind); i++)
+		ok = ok && fabs(p->at.numbers[i]) < most;
+	for (size_t i = 0; p->kind == RFL_PRIM_POLYLINE && i < p->at.polyline.n; i++)
+		ok = ok && fabs(p->at.polyline.points[i].x) < most &&
+		     fabs(p->at.polyline.points[i].y) < most;
 	switch (p->kind) {
 	case RFL_PRIM_LINE:
-		return ok && fabs(p->at.line.x0) < most && fabs(p->at.line.y0) < most &&
-		       fabs(p->at.line.x1) < most && fabs(p->at.line.y1) < most;
+		return ok;
 	case RFL_PRIM_POLYLINE:
-		for (size_t i = 0; ok && i < p->at.polyline.n; i++)
-			ok = fabs(p->at.polyline.points[i].x) < most &&
-			     fabs(p->at.polyline.points[i].y) < most;
 		return ok && p->at.polyline.n > 0;
 	case RFL_PRIM_RECT:
-		return ok && fabs(b->x) < most && fabs(b->y) < most && b->w >= 0 && b->w < most &&
-		       b->h >= 0 && b->h < most;
+		return ok && p->at.rect.w >= 0 && p->at.rect.h >= 0;
 	case RFL_PRIM_MARKER:
-		return ok && fabs(p->at.marker.x) < most && fabs(p->at.marker.y) < most &&
-		       p->at.marker.r >= 0 && p->at.marker.r < most;
+		return ok && p->at.marker.r >= 0;
 	case RFL_PRIM_TEXT:
 		return ok && fabs(t->x) < most && fabs(t->y) < most && t->size > 0 &&
 		       t->size < 1000 && fabs(t->angle) < most && fabs(t->halo_width) < most;

@@ -54,8 +54,8 @@ static size_t strip_folders(char *text, size_t len)
 void rfl_figure_data_clean(struct rfl_points *points)
 {
 	for (size_t i = 0; i < points->n; i++)
-		for (size_t k = 0; k < RFL_POINT_NCOLUMNS; k++) {
-			const struct rfl_field *f = &rfl_point_fields[k];
+		for (const struct rfl_field *f = rfl_point_fields;
+		     f < rfl_point_fields + RFL_POINT_NCOLUMNS; f++) {
 			char *text = f->kind == RFL_FIELD_TEXT
 					     ? *rfl_field_text_at(f, &points->points[i])
 					     : NULL;

@@ -125,9 +125,13 @@ static void text(struct rfl_buf *out, const struct rfl_prim *p)
 static void svg_draw(struct rfl_surface *s, const struct rfl_prim *p)
 {
 	static const char *const elements[] = { "line", "polyline", "rect", "circle", "text" };
+	static const char *const names[][4] = {
+		[RFL_PRIM_LINE] = { "x1", "y1", "x2", "y2" },
+		[RFL_PRIM_RECT] = { "x", "y", "width", "height" },
+		[RFL_PRIM_MARKER] = { "cx", "cy", "r" },
+	};
 	const bool polygon = p->kind == RFL_PRIM_POLYLINE && p->at.polyline.closed;
 	const char *element = polygon ? "polygon" : elements[p->kind];
-	const struct rfl_box *b = &p->at.rect;
 	struct rfl_buf *out = s->out;
 	double dash[2];
 
@@ -137,14 +141,13 @@ static void svg_draw(struct rfl_surface *s, const struct rfl_prim *p)
 		escape(out, p->id);
 		rfl_buf_putc(out, '"');
 	}
-	switch (p->kind) {
-	case RFL_PRIM_LINE:
-		number(out, "x1", p->at.line.x0);
-		number(out, "y1", p->at.line.y0);
-		number(out, "x2", p->at.line.x1);
-		number(out, "y2", p->at.line.y1);
-		break;
-	case RFL_PRIM_POLYLINE:
+	if (p->kind == RFL_PRIM_TEXT) {
+		text(out, p);
+		return;
+	}
+	for (size_t i = 0; i < rfl_prim_count(p->kind); i++)
+		number(out, names[p->kind][i], p->at.numbers[i]);
+	if (p->kind == RFL_PRIM_POLYLINE) {
 		rfl_buf_puts(out, " points=\"");
 		for (size_t i = 0; i < p->at.polyline.n; i++) {
 			if (i > 0)
@@ -152,21 +155,6 @@ static void svg_draw(struct rfl_surface *s, const struct rfl_prim *p)
 			pair(out, p->at.polyline.points[i].x, ',', p->at.polyline.points[i].y);
 		}
 		rfl_buf_puts(out, "\" stroke-linejoin=\"round\"");
-		break;
-	case RFL_PRIM_RECT:
-		number(out, "x", b->x);
-		number(out, "y", b->y);
-		number(out, "width", b->w);
-		number(out, "height", b->h);
-		break;
-	case RFL_PRIM_MARKER:
-		number(out, "cx", p->at.marker.x);
-		number(out, "cy", p->at.marker.y);
-		number(out, "r", p->at.marker.r);
-		break;
-	case RFL_PRIM_TEXT:
-		text(out, p);
-		return;
 	}
 	if (p->kind != RFL_PRIM_LINE)
 		color(out, "fill", p->fill);

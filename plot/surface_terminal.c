@@ -176,11 +176,9 @@ static int width_of(uint32_t code)
 /* Read the character at the beginning of a text. @return its length; 0 at the end */
 static size_t next_char(const char *text, int *width)
 {
-	const size_t n = *text ? rfl_text_utf8(text, strlen(text)) : 0;
-	uint32_t code = n > 1 ? (unsigned char)*text & (0x7fU >> n) : (unsigned char)*text;
+	uint32_t code = 0;
+	const size_t n = *text ? rfl_text_decode(text, strlen(text), &code) : 0;
 
-	for (size_t i = 1; i < n; i++)
-		code = code << 6 | ((unsigned char)text[i] & 0x3fU);
 	*width = width_of(code);
 	return n;
 }

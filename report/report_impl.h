@@ -43,10 +43,11 @@ static inline const char *plural(size_t n)
 const char *rfl_report__beside(const struct rfl_report *r, struct rfl_page *page,
 			       const struct rfl_run *run, const char *folder);
 
-/** Draw a chart with gnuplot and append it. If there is none, write why. Both are reset.
- * @param chart  is freed; NULL: `err` has the reason */
-void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, struct rfl_chart **chart,
-		       struct rfl_err *err, const char *caption);
+/** Draw a chart of the runs with gnuplot and append it. If there is none, write why.
+ * @param kind  a name of rfl_chart_kinds
+ * @param env   NULL: all environments */
+void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const char *kind,
+		       const char *env, const char *caption);
 
 /** The configurations of the ledger as a sweep, in the arena of the page. NULL: the page failed */
 struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_page *page);

@@ -259,8 +259,6 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 {
 	const struct rfl_sweep *s = r->sweep;
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_chart *chart = NULL;
 	const char *env = NULL;
 	size_t measured = 0, out = 0;
 	double least = INFINITY, most = 0;
@@ -301,8 +299,7 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++)
 		if (row->profile_memory && !rfl_text_same(row->env, env)) {
 			env = row->env;
-			(void)!rfl_chart_timeline(r->repeats, r->runs, env, NULL, &chart, &err);
-			rfl_report__chart(r, page, &chart, &err,
+			rfl_report__chart(r, page, "timeline", env,
 					  "Memory over the layers of a step");
 		}
 }
@@ -322,8 +319,6 @@ void rfl_report__accumulate(const struct rfl_report *r, struct rfl_page *page)
 void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 {
 	const struct rfl_sweep *s = r->sweep;
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_chart *chart = NULL;
 	const char *env = NULL;
 
 	if (!have_runs(r, page))
@@ -331,8 +326,7 @@ void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++)
 		if (row->runs > 0 && !rfl_text_same(row->env, env)) {
 			env = row->env;
-			(void)!rfl_chart_scaling(r->repeats, r->runs, env, &chart, &err);
-			rfl_report__chart(r, page, &chart, &err,
+			rfl_report__chart(r, page, "scaling", env,
 					  "Time and memory against the context length");
 		}
 }

@@ -160,28 +160,28 @@ static bool is_first_of_env(const struct rfl_points *points, size_t i)
 	return true;
 }
 
-void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, struct rfl_chart **chart,
-		       struct rfl_err *err, const char *caption)
+void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const char *kind,
+		       const char *env, const char *caption)
 {
+	const struct rfl_chart_input in = { .repeats = r->repeats, .runs = r->runs, .env = env };
 	const struct rfl_chart_spec spec = { .dpi = RFL_PAGE_DPI, .data_dir = r->data_dir };
-	const char *format = rfl_page_picture_format(page);
-	const char *name = NULL;
+	const char *format = rfl_page_picture_format(page), *name = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_chart *chart = NULL;
 	struct rfl_buf file;
 
 	rfl_buf_init(&file, 0);
-	if (*chart) {
-		name = rfl_arena_printf(page->arena, "%s_%s.%s", r->stem, (*chart)->stem, format);
+	if (rfl_chart_make(rfl_chart_find(kind), &in, &chart, &err) == RFL_OK) {
+		name = rfl_arena_printf(page->arena, "%s_%s.%s", r->stem, chart->stem, format);
 		page->failed |= !name;
 	}
-	if (name && rfl_chart_draw(*chart, &spec, format, name, &file, err) == RFL_OK)
+	if (name && rfl_chart_draw(chart, &spec, format, name, &file, &err) == RFL_OK)
 		rfl_page_picture(page, caption, name, &file);
 	else
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "No chart (%s): %s.", caption, err->msg);
-	page->failed |= err->rc == RFL_ENOMEM;
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "No chart (%s): %s.", caption, err.msg);
+	page->failed |= err.rc == RFL_ENOMEM;
 	rfl_buf_fini(&file);
-	rfl_chart_free(*chart);
-	*chart = NULL;
-	rfl_err_clear(err);
+	rfl_chart_free(chart);
 }
 
 static void draw_figures(const struct rfl_report *r, enum rfl_plot_kind kind, struct rfl_page *page)

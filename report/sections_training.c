@@ -347,14 +347,9 @@ void rfl_report__training_results(const struct rfl_report *r, struct rfl_page *p
 
 void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_chart *chart = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
-
-	if (!have_trainings(r, page))
-		return;
-	(void)!rfl_chart_accuracy(r->repeats, r->runs, NULL, &chart, &err);
-	rfl_report__chart(r, page, &chart, &err,
-			  "Loss, accuracy and time of training and test in each epoch");
+	if (have_trainings(r, page))
+		rfl_report__chart(r, page, "accuracy", NULL,
+				  "Loss, accuracy and time of training and test in each epoch");
 }
 
 /* Append the options of a learning rate in equal steps, if it explains all epochs: the ledger has

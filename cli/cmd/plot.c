@@ -15,25 +15,13 @@
 #include "plot/surface_data.h"
 #include "rfl_config.h"
 
-struct plot_args {
-	int kind; /* index in kind_names */
-	const char *points, *peaks, *against, *from, *steps, *output_dir, *title, *style;
-	const char *xlim, *ylim;
-	struct rfl_opt_list metrics, map, env, model, batch, precision, mode, format;
-	double width, height, dpi;
-	bool panel, data;
-	int labels, layout;
-	struct rfl_figure_data *picture; /* the file of --from; otherwise NULL */
-};
+#define OPT(kind, member, ...) RFL_OPT(struct rfl_plot_args, kind, member, __VA_ARGS__)
 
-#define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
-
-/* The kinds of figures: rooflines, in the order of enum rfl_plot_kind, then charts. */
-static const char *const kind_names[] = { "roofline",   "layers",   "kernels",  "hierarchical",
-					  "trajectory", "compare",  "time",     "throughput",
-					  "memory",     "phases",   "scaling",  "steps",
-					  "loss",       "accuracy", "timeline", "bandwidth",
-					  NULL };
+const char *const rfl_plot_kinds[] = { "roofline",   "layers",   "kernels",  "hierarchical",
+				       "trajectory", "compare",  "time",     "throughput",
+				       "memory",     "phases",   "scaling",  "steps",
+				       "loss",       "accuracy", "timeline", "bandwidth",
+				       NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
@@ -43,7 +31,8 @@ enum layout { LAYOUT_EACH, LAYOUT_GRID, LAYOUT_OVERLAY };
 static const char *const layout_names[] = { "each", "grid", "overlay", NULL };
 
 static const struct rfl_opt opts[] = {
-	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
+	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = rfl_plot_kinds,
+	    .def = "roofline",
 	    .help = "kind of figure: a roofline of steps, layers or kernels, one with the "
 		    "intensities of L1, L2 and DRAM (hierarchical), one with arrows along batches "
 		    "or context lengths (trajectory) or from earlier runs (compare), one of the "
@@ -54,9 +43,9 @@ static const struct rfl_opt opts[] = {
 	    .help = "peaks file that 'roofline points' used; for bandwidth, the file to draw"),
 	OPT(TEXT, against, .name = "against", .meta = "FILE",
 	    .help = "points of earlier runs, for compare"),
-	OPT(LIST, metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
+	OPT(LIST, runs.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
 	    .help = "ledgers, or tables of other programs, for charts"),
-	OPT(LIST, map, RFL_OPT_MAP),
+	OPT(LIST, runs.map, RFL_OPT_MAP),
 	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
 	    .help = "folder with one file per run, for steps, loss, accuracy and timeline; "
 		    "default: "
@@ -64,12 +53,12 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
 	    .help = "PNG or SVG file written by 'roofline plot', to redraw from the data and "
 		    "options that it contains"),
-	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
+	OPT(LIST, runs.env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
-	OPT(LIST, model, .name = "model", .meta = "NAME",
+	OPT(LIST, runs.model, .name = "model", .meta = "NAME",
 	    .help = "draw only these models; default: all, as for the next three options"),
 	OPT(LIST, batch, .name = "batch", .meta = "N", .help = "draw only these batch sizes"),
-	OPT(LIST, precision, .name = "precision", .meta = "NAME",
+	OPT(LIST, runs.precision, .name = "precision", .meta = "NAME",
 	    .help = "draw only these precisions"),
 	OPT(LIST, mode, .name = "mode", .meta = "MODE", .help = "draw only these step modes"),
 	OPT(CHOICE, layout, .name = "layout", .meta = "LAYOUT", .choices = layout_names,
@@ -126,7 +115,7 @@ struct output {
 
 struct job {
 	struct rfl_cli *cli;
-	const struct plot_args *args;
+	const struct rfl_plot_args *args;
 	struct rfl_arena *arena;   /* owns the strings and lists below */
 	struct rfl_points *points; /* all points of the file */
 	struct rfl_points shown;   /* the selected ones; borrows their strings */
@@ -149,13 +138,14 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 /* Options that select points by a column. */
 static const struct filter {
 	const char *name;
-	size_t asked, column; /* offsets in struct plot_args, struct rfl_point; batch is a number */
+	size_t asked,
+		column; /* offsets in struct rfl_plot_args, struct rfl_point; batch is a number */
 } filters[] = {
-	{ "model", offsetof(struct plot_args, model), offsetof(struct rfl_point, model) },
-	{ "batch", offsetof(struct plot_args, batch), offsetof(struct rfl_point, batch) },
-	{ "precision", offsetof(struct plot_args, precision),
+	{ "model", offsetof(struct rfl_plot_args, runs.model), offsetof(struct rfl_point, model) },
+	{ "batch", offsetof(struct rfl_plot_args, batch), offsetof(struct rfl_point, batch) },
+	{ "precision", offsetof(struct rfl_plot_args, runs.precision),
 	  offsetof(struct rfl_point, precision) },
-	{ "mode", offsetof(struct plot_args, mode), offsetof(struct rfl_point, mode) },
+	{ "mode", offsetof(struct rfl_plot_args, mode), offsetof(struct rfl_point, mode) },
 };
 
 static const struct rfl_opt_list *asked_of(const struct job *j, const struct filter *f)
@@ -289,8 +279,7 @@ static enum rfl_rc parse_limits(struct job *j, const char *option, const char *t
 	return rfl_plot_check_limits(option, ret, err) == RFL_OK ? RFL_OK : RFL_EUSAGE;
 }
 
-/* Whether an item repeats an earlier one. */
-static bool is_again(const struct rfl_opt_list *list, size_t i)
+bool rfl_plot_is_again(const struct rfl_opt_list *list, size_t i)
 {
 	return rfl_opt_list_has(&(struct rfl_opt_list){ .n = i, .items = list->items },
 				list->items[i]);
@@ -299,7 +288,7 @@ static bool is_again(const struct rfl_opt_list *list, size_t i)
 /* Select the environments of --env or, by default, all that have points; keep the given order. */
 static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 {
-	const struct rfl_opt_list *asked = &j->args->env;
+	const struct rfl_opt_list *asked = &j->args->runs.env;
 	const char *path = j->args->points;
 	struct rfl_opt_list known = { .n = 0 };
 
@@ -338,7 +327,7 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	}
 	known.n = 0; /* it has room for one of each */
 	for (size_t i = 0; i < asked->n; i++)
-		if (!is_again(asked, i))
+		if (!rfl_plot_is_again(asked, i))
 			known.items[known.n++] = asked->items[i];
 	j->envs = known;
 	return RFL_OK;
@@ -425,7 +414,7 @@ static enum rfl_rc draw_printed(const struct job *j, const struct rfl_plot_input
 static enum rfl_rc draw_figure(struct job *j, const char *name, const char *const *names, size_t n,
 			       struct rfl_err *err)
 {
-	const struct plot_args *a = j->args;
+	const struct rfl_plot_args *a = j->args;
 	const struct rfl_peaks_env **envs = rfl_arena_array(j->arena, n, sizeof(*envs));
 	struct rfl_plot_input in = {
 		.points = &j->shown,
@@ -482,7 +471,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		const struct rfl_surface_ops *ops = rfl_surface_find(a->format.items[i], err);
 		struct output *o = &j->outputs[j->noutputs];
 
-		if (is_again(&a->format, i))
+		if (rfl_plot_is_again(&a->format, i))
 			continue;
 		if (!ops) { /* the name is a valid choice, so the surface was not built in */
 			rc = RFL_EUNAVAILABLE;
@@ -491,7 +480,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		rfl_buf_init(&o->bytes, 0);
 		j->noutputs++;
 		o->path = rfl_arena_printf(j->arena, "%s%s%s_%s.%s", a->output_dir, slash,
-					   kind_names[a->kind], name, ops->suffix);
+					   rfl_plot_kinds[a->kind], name, ops->suffix);
 		if (!o->path) {
 			rc = no_memory(err);
 		} else if (ops->printed) {
@@ -513,7 +502,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 	return rc;
 }
 
-static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a,
+static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_args *a,
 				  struct rfl_err *err)
 {
 	struct job j = { .cli = cli, .args = a, .arena = rfl_arena_new(0) };
@@ -525,7 +514,7 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 			      !a->points  ? "points"
 			      : !a->peaks ? "peaks"
 					  : "against",
-			      kind_names[a->kind]);
+			      rfl_plot_kinds[a->kind]);
 		goto done;
 	}
 	if (j.arena && cli->data_dir)
@@ -560,7 +549,7 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 	    (rc = leave_out_envs(&j, err)) ||
 	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
 		goto done;
-	rfl_cli_warn_doubts(j.peaks, &j.shown, &a->env);
+	rfl_cli_warn_doubts(j.peaks, &j.shown, &a->runs.env);
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
 	if (!j.outputs)
 		rc = no_memory(err);
@@ -594,37 +583,7 @@ done:
 	return rc;
 }
 
-static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
-{
-	const char *formats[8]; /* each once; there are fewer */
-	struct rfl_opt_list format = { .items = formats };
-	struct rfl_plot_charts_args charts = {
-		.kind = kind_names[a->kind],
-		.in = { .metrics = a->metrics,
-			.map = a->map,
-			.env = a->env,
-			.model = a->model,
-			.precision = a->precision },
-		.batch = a->batch,
-		.mode = a->mode,
-		.style = a->style,
-		.peaks = a->peaks,
-		.steps = a->steps,
-		.output_dir = a->output_dir,
-		.title = a->title,
-		.width = a->width,
-		.height = a->height,
-		.dpi = a->dpi,
-	};
-
-	for (size_t i = 0; i < a->format.n && format.n < RFL_ARRAY_LEN(formats); i++)
-		if (!is_again(&a->format, i))
-			formats[format.n++] = a->format.items[i];
-	charts.format = format;
-	return rfl_plot_charts(cli, &charts, err);
-}
-
-static bool is_roofline(const struct plot_args *a)
+static bool is_roofline(const struct rfl_plot_args *a)
 {
 	return a->kind <= RFL_PLOT_TIME;
 }
@@ -634,7 +593,7 @@ static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_
 {
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_figure_data *picture = NULL;
-	struct plot_args a = { .points = NULL };
+	struct rfl_plot_args a = { .points = NULL };
 	enum rfl_rc rc = arena ? rfl_figure_data_load(path, &picture, err) : no_memory(err);
 
 	if (rc == RFL_OK)
@@ -643,7 +602,7 @@ static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_
 		rc = rfl_fail(err, RFL_EUSAGE, 0,
 			      "--from: %s has points, not the data of --kind %s; draw charts from "
 			      "--metrics or --peaks",
-			      path, kind_names[a.kind]);
+			      path, rfl_plot_kinds[a.kind]);
 	if (rc == RFL_OK) {
 		a.picture = picture;
 		a.points = picture->points_name;
@@ -659,11 +618,11 @@ static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct plot_args *a = args;
+	const struct rfl_plot_args *a = args;
 
 	if (a->from)
 		return draw_again(cli, a->from, err);
-	return is_roofline(a) ? draw_rooflines(cli, a, err) : draw_charts(cli, a, err);
+	return is_roofline(a) ? draw_rooflines(cli, a, err) : rfl_plot_charts(cli, a, err);
 }
 
 const struct rfl_cmd rfl_cmd_plot = {
@@ -686,6 +645,6 @@ const struct rfl_cmd rfl_cmd_plot = {
 		   "roofline plot --from figures/roofline_lab.png --format terminal\n"
 		   "roofline plot --kind throughput --metrics logs/metrics.csv",
 	.opts = opts,
-	.args_size = sizeof(struct plot_args),
+	.args_size = sizeof(struct rfl_plot_args),
 	.run = run,
 };

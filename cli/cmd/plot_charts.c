@@ -1,7 +1,6 @@
 /* plot_charts.c - roofline plot: the charts that gnuplot draws from the ledger. */
 #include "cli/cmd/plot_charts.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,62 +9,16 @@
 #include "base/text.h"
 #include "plot/chart.h"
 
-/* Write the script, then a picture per format. The script stays if gnuplot fails. */
-static enum rfl_rc write_chart(struct rfl_cli *cli, const struct rfl_plot_charts_args *a,
-			       struct rfl_chart *c, struct rfl_err *err)
-{
-	const struct rfl_chart_spec spec = { .width = a->width,
-					     .height = a->height,
-					     .dpi = a->dpi,
-					     .data_dir = cli->data_dir,
-					     .style = a->style };
-	struct rfl_buf script, picture, path;
-	const char *caption;
-	size_t stem;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&script, 0);
-	rfl_buf_init(&picture, 0);
-	rfl_buf_init(&path, 0);
-	if (a->title)
-		c->title = rfl_scene_printf(c->scene, "%s", a->title);
-	rfl_buf_printf(&path, "%s/%s.gp", a->output_dir, c->stem);
-	stem = path.len - 2;
-	if ((rc = rfl_chart_script(c, &spec, a->format.items, a->format.n, true, &script, err)) ||
-	    (rc = rfl_buf_check(&path, "path", err)) ||
-	    (rc = rfl_file_write(path.data, script.data, script.len, err)))
-		goto done;
-	for (size_t i = 0; i < a->format.n && rc == RFL_OK; i++) {
-		rfl_buf_reset(&picture);
-		rc = rfl_chart_draw(c, &spec, a->format.items[i], path.data, &picture, err);
-		if (rc)
-			break;
-		script.len = 0; /* reused for the path of the picture */
-		rfl_buf_printf(&script, "%.*s%s", (int)stem, path.data, a->format.items[i]);
-		if (!(rc = rfl_buf_check(&script, "path", err)) &&
-		    !(rc = rfl_file_write(script.data, picture.data, picture.len, err)))
-			rfl_cli_printf(cli, "%s\n", script.data);
-	}
-	caption = rfl_chart_caption(c, a->style);
-	if (rc == RFL_OK && caption)
-		rfl_cli_printf(cli, "caption: %s\n", caption);
-done:
-	rfl_buf_fini(&script);
-	rfl_buf_fini(&picture);
-	rfl_buf_fini(&path);
-	return rc;
-}
-
-/* The inputs of a chart. */
+/* The inputs of charts. */
 struct inputs {
-	const struct rfl_plot_charts_args *args;
+	const struct rfl_plot_args *args;
+	const struct rfl_chart_kind *kind;
+	struct rfl_opt_list formats; /* each once */
 	struct rfl_runs *runs;
 	struct rfl_repeats *repeats;
-	const struct rfl_chart_quantity *quantity;
 	struct rfl_peaks *peaks;
 	size_t nenvs;
-	/* without duplicates; borrowed from the repeats or the peaks; NULL: one chart of all */
-	const char **envs;
+	const char **envs; /* without duplicates; borrowed from the repeats or the peaks */
 };
 
 static void drop(struct inputs *in)
@@ -89,7 +42,7 @@ static void add_env(struct inputs *in, const char *env)
 }
 
 /* Keep the configurations that --batch and --mode select. @return whether one has a value */
-static bool select_configs(const struct rfl_plot_charts_args *a, struct rfl_repeats *r)
+static bool select_configs(const struct rfl_plot_args *a, struct rfl_repeats *r)
 {
 	size_t kept = 0;
 	bool any = false;
@@ -109,25 +62,24 @@ static bool select_configs(const struct rfl_plot_charts_args *a, struct rfl_repe
 	return any;
 }
 
-static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_rows rows,
-			       struct rfl_err *err)
+static enum rfl_rc load_metric(struct inputs *in, struct rfl_err *err)
 {
-	struct rfl_cli_runs_args args = in->args->in;
+	struct rfl_cli_runs_args args = in->args->runs;
+	const bool filtered = in->args->batch.n || in->args->mode.n;
 	enum rfl_rc rc;
 
-	while (strcmp(rfl_ledger_metric_names[args.metric], metric) != 0)
+	while (strcmp(rfl_ledger_metric_names[args.metric], in->kind->metric) != 0)
 		args.metric++;
 	rc = rfl_cli_load_repeats(args.metrics.items, args.metrics.n, &args, args.env.items,
-				  args.env.n, rows, &in->runs, &in->repeats, err);
+				  args.env.n, in->kind->axis ? RFL_ROWS_SHORT : RFL_ROWS_WHOLE,
+				  &in->runs, &in->repeats, err);
 	if (rc != RFL_OK)
 		return rc;
 	if (!select_configs(in->args, in->repeats))
 		return rfl_fail(err, RFL_EMISSING, 0, "%s: no run%s has a value of %s",
 				args.metrics.items[0],
-				in->args->batch.n || in->args->mode.n
-					? " selected by --batch and --mode"
-					: "",
-				metric);
+				filtered ? " selected by --batch and --mode" : "",
+				in->kind->metric);
 	in->envs = rfl_alloc_array(in->repeats->n, sizeof(*in->envs));
 	if (!in->envs)
 		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
@@ -137,90 +89,30 @@ static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_r
 }
 
 /* Load the repeats with the first metric of the kind that any selected run has. */
-static enum rfl_rc load_quantity(struct inputs *in, struct rfl_err *err)
+static enum rfl_rc load_runs(struct inputs *in, struct rfl_err *err)
 {
-	const char *kind = in->args->kind;
-	const struct rfl_chart_quantity *q = rfl_chart_quantities;
-
-	while (strcmp(q->kind, kind) != 0)
-		q++;
-	for (;; q++) {
-		const bool last = !q[1].kind || strcmp(q[1].kind, kind) != 0;
+	for (;; in->kind++) {
+		const char *next = in->kind[1].name;
 		struct rfl_err why = RFL_ERR_INIT;
-		const enum rfl_rc rc = load_metric(in, q->metric, RFL_ROWS_SHORT, &why);
+		const enum rfl_rc rc = load_metric(in, &why);
 
-		in->quantity = q;
 		if (rc == RFL_OK)
 			return RFL_OK;
-		if (last || (rc != RFL_EFORMAT && rc != RFL_EMISSING))
+		if (!next || strcmp(next, in->kind->name) != 0 ||
+		    (rc != RFL_EFORMAT && rc != RFL_EMISSING))
 			return rfl_fail(err, rc, why.native, "%s", why.msg);
 		drop(in);
 	}
 }
 
-static enum rfl_rc draw_quantity(const struct inputs *in, const char *env, struct rfl_chart **ret,
-				 struct rfl_err *err)
-{
-	return rfl_chart_batches(in->repeats, env, in->quantity, ret, err);
-}
-
-static enum rfl_rc load_rows(struct inputs *in, struct rfl_err *err)
-{
-	return load_metric(in, "samples_per_s", RFL_ROWS_WHOLE, err);
-}
-
-static enum rfl_rc draw_phases(const struct inputs *in, const char *env, struct rfl_chart **ret,
-			       struct rfl_err *err)
-{
-	return rfl_chart_phases(in->repeats, in->runs, env, ret, err);
-}
-
-static enum rfl_rc draw_scaling(const struct inputs *in, const char *env, struct rfl_chart **ret,
-				struct rfl_err *err)
-{
-	return rfl_chart_scaling(in->repeats, in->runs, env, ret, err);
-}
-
-static enum rfl_rc draw_steps(const struct inputs *in, const char *env, struct rfl_chart **ret,
-			      struct rfl_err *err)
-{
-	return rfl_chart_steps(in->repeats, in->runs, env, in->args->kind, in->args->steps, ret,
-			       err);
-}
-
-static enum rfl_rc draw_timeline(const struct inputs *in, const char *env, struct rfl_chart **ret,
-				 struct rfl_err *err)
-{
-	return rfl_chart_timeline(in->repeats, in->runs, env, in->args->steps, ret, err);
-}
-
-/* One chart for all environments. */
-static enum rfl_rc load_together(struct inputs *in, struct rfl_err *err)
-{
-	enum rfl_rc rc = load_rows(in, err);
-
-	if (rc == RFL_OK) {
-		in->envs[0] = NULL;
-		in->nenvs = 1;
-	}
-	return rc;
-}
-
-static enum rfl_rc draw_accuracy(const struct inputs *in, const char *env, struct rfl_chart **ret,
-				 struct rfl_err *err)
-{
-	(void)env;
-	return rfl_chart_accuracy(in->repeats, in->runs, in->args->steps, ret, err);
-}
-
 static enum rfl_rc load_peaks(struct inputs *in, struct rfl_err *err)
 {
-	const struct rfl_opt_list *asked = &in->args->in.env;
+	const struct rfl_opt_list *asked = &in->args->runs.env;
 	enum rfl_rc rc;
 
 	if (!in->args->peaks)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--peaks FILE is required for --kind %s",
-				in->args->kind);
+				in->kind->name);
 	if ((rc = rfl_cli_load_peaks(in->args->peaks, &in->peaks, err)))
 		return rc;
 	in->envs = rfl_alloc_array(in->peaks->nenvs + asked->n, sizeof(*in->envs));
@@ -237,87 +129,124 @@ static enum rfl_rc load_peaks(struct inputs *in, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static enum rfl_rc draw_bandwidth(const struct inputs *in, const char *env, struct rfl_chart **ret,
-				  struct rfl_err *err)
+/* Write the script, then a picture per format. The script stays if gnuplot fails. */
+static enum rfl_rc write_chart(struct rfl_cli *cli, const struct inputs *in, struct rfl_chart *c,
+			       struct rfl_err *err)
 {
-	return rfl_chart_bandwidth(rfl_peaks_find(in->peaks, env), ret, err);
+	const struct rfl_opt_list *formats = &in->formats;
+	const struct rfl_plot_args *a = in->args;
+	const struct rfl_chart_spec spec = { .width = a->width,
+					     .height = a->height,
+					     .dpi = a->dpi,
+					     .data_dir = cli->data_dir,
+					     .style = a->style };
+	struct rfl_buf script, picture, path;
+	const char *caption;
+	size_t stem;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&script, 0);
+	rfl_buf_init(&picture, 0);
+	rfl_buf_init(&path, 0);
+	if (a->title)
+		c->title = rfl_scene_printf(c->scene, "%s", a->title);
+	rfl_buf_printf(&path, "%s/%s.gp", a->output_dir, c->stem);
+	stem = path.len - 2;
+	if ((rc = rfl_chart_script(c, &spec, formats->items, formats->n, true, &script, err)) ||
+	    (rc = rfl_buf_check(&path, "path", err)) ||
+	    (rc = rfl_file_write(path.data, script.data, script.len, err)))
+		goto done;
+	for (size_t i = 0; i < formats->n && rc == RFL_OK; i++) {
+		rfl_buf_reset(&picture);
+		rc = rfl_chart_draw(c, &spec, formats->items[i], path.data, &picture, err);
+		if (rc)
+			break;
+		script.len = 0; /* reused for the path of the picture */
+		rfl_buf_printf(&script, "%.*s%s", (int)stem, path.data, formats->items[i]);
+		if (!(rc = rfl_buf_check(&script, "path", err)) &&
+		    !(rc = rfl_file_write(script.data, picture.data, picture.len, err)))
+			rfl_cli_printf(cli, "%s\n", script.data);
+	}
+	caption = rfl_chart_caption(c, a->style);
+	if (rc == RFL_OK && caption)
+		rfl_cli_printf(cli, "caption: %s\n", caption);
+done:
+	rfl_buf_fini(&script);
+	rfl_buf_fini(&picture);
+	rfl_buf_fini(&path);
+	return rc;
 }
 
-static const struct {
-	const char *kind;
-	enum rfl_rc (*load)(struct inputs *in, struct rfl_err *err);
-	enum rfl_rc (*draw)(const struct inputs *in, const char *env, struct rfl_chart **ret,
-			    struct rfl_err *err);
-} kinds[] = {
-	{ "throughput", load_quantity, draw_quantity },
-	{ "memory", load_quantity, draw_quantity },
-	{ "phases", load_rows, draw_phases },
-	{ "scaling", load_rows, draw_scaling },
-	{ "steps", load_rows, draw_steps },
-	{ "loss", load_rows, draw_steps },
-	{ "accuracy", load_together, draw_accuracy },
-	{ "timeline", load_rows, draw_timeline },
-	{ "bandwidth", load_peaks, draw_bandwidth },
-};
-
-static enum rfl_rc check_formats(const struct rfl_opt_list *formats, struct rfl_err *err)
+static enum rfl_rc check_formats(const struct rfl_opt_list *asked, struct rfl_opt_list *ret,
+				 struct rfl_err *err)
 {
-	for (size_t i = 0; i < formats->n; i++) {
+	ret->items = rfl_alloc_array(asked->n, sizeof(*ret->items));
+	if (!ret->items)
+		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	for (size_t i = 0; i < asked->n; i++) {
 		bool known = false;
 
 		for (size_t k = 0; rfl_chart_formats[k]; k++)
-			known |= strcmp(formats->items[i], rfl_chart_formats[k]) == 0;
+			known |= strcmp(asked->items[i], rfl_chart_formats[k]) == 0;
 		if (!known)
 			return rfl_fail(err, RFL_EUSAGE, 0,
 					"--format: charts cannot be drawn as '%s'; use png, svg or "
 					"pdf",
-					formats->items[i]);
+					asked->items[i]);
+		if (!rfl_plot_is_again(asked, i))
+			ret->items[ret->n++] = asked->items[i];
 	}
 	return RFL_OK;
 }
 
-/* Draw one environment. Skip it if it lacks the data, which others may have. */
-static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, size_t kind,
-			    const char *env, struct rfl_err *missing, struct rfl_err *err)
+/* Draw one environment, or all if it is NULL. @param missing  says why it lacks the data, which
+ * others may have */
+static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, const char *env,
+			    struct rfl_err *missing, struct rfl_err *err)
 {
+	const struct rfl_chart_input input = {
+		.repeats = in->repeats,
+		.runs = in->runs,
+		.peaks = in->peaks ? rfl_peaks_find(in->peaks, env) : NULL,
+		.env = env,
+		.dir = in->args->steps,
+	};
 	struct rfl_chart *c = NULL;
-	enum rfl_rc rc =
-		env ? rfl_text_check_env_name(in->args->in.metrics.items[0], env, RFL_EFORMAT, err)
-		    : RFL_OK;
+	enum rfl_rc rc = env ? rfl_text_check_env_name(in->args->runs.metrics.items[0], env,
+						       RFL_EFORMAT, err)
+			     : RFL_OK;
 
 	if (rc != RFL_OK)
 		return rc;
-	rc = kinds[kind].draw(in, env, &c, missing);
+	rc = rfl_chart_make(in->kind, &input, &c, missing);
 	if (rc == RFL_OK)
-		rc = write_chart(cli, in->args, c, err);
+		rc = write_chart(cli, in, c, err);
 	else if (rc != RFL_EMISSING)
 		(void)rfl_fail(err, rc, missing->native, "%s", missing->msg);
 	rfl_chart_free(c);
 	return rc;
 }
 
-enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_charts_args *a,
-			    struct rfl_err *err)
+enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_args *a, struct rfl_err *err)
 {
+	struct inputs in = { .args = a, .kind = rfl_chart_find(rfl_plot_kinds[a->kind]) };
 	struct rfl_err first_missing = RFL_ERR_INIT;
-	struct inputs in = { .args = a };
-	size_t kind = 0, drawn = 0;
 	struct rfl_buf skipped;
+	size_t drawn = 0;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&skipped, 0);
-	while (kind < RFL_ARRAY_LEN(kinds) && strcmp(kinds[kind].kind, a->kind) != 0)
-		kind++;
-	assert(kind < RFL_ARRAY_LEN(kinds)); /* the choices of --kind */
-	if ((rc = check_formats(&a->format, err)) || (rc = rfl_chart_probe(NULL, err)) ||
-	    (rc = kinds[kind].load(&in, err)) || (rc = rfl_file_mkdirs(a->output_dir, err)))
+	if ((rc = check_formats(&a->format, &in.formats, err)) ||
+	    (rc = rfl_chart_probe(NULL, err)) ||
+	    (rc = in.kind->metric ? load_runs(&in, err) : load_peaks(&in, err)) ||
+	    (rc = rfl_file_mkdirs(a->output_dir, err)))
 		goto done;
 	if (in.repeats)
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&in.repeats->notes));
-	for (size_t i = 0; i < in.nenvs && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < (in.kind->together ? 1 : in.nenvs) && rc == RFL_OK; i++) {
 		struct rfl_err missing = RFL_ERR_INIT;
 
-		rc = draw_env(cli, &in, kind, in.envs[i], &missing, err);
+		rc = draw_env(cli, &in, in.kind->together ? NULL : in.envs[i], &missing, err);
 		drawn += rc == RFL_OK ? 1 : 0;
 		if (rc != RFL_EMISSING)
 			continue;
@@ -332,6 +261,7 @@ enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_charts_ar
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&skipped));
 done:
 	drop(&in);
+	free(in.formats.items);
 	rfl_peaks_free(in.peaks);
 	rfl_buf_fini(&skipped);
 	return rc;

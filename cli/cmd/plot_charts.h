@@ -1,23 +1,32 @@
-/* plot_charts.h - inside cli/: the kinds of 'roofline plot' that gnuplot draws. */
+/* plot_charts.h - inside cli/: the options of 'roofline plot', and the kinds that gnuplot draws. */
 #ifndef RFL_CLI_PLOT_CHARTS_H
 #define RFL_CLI_PLOT_CHARTS_H
 
 #include "cli/inputs.h"
+#include "plot/surface_data.h"
 
-struct rfl_plot_charts_args {
-	const char *kind;
-	struct rfl_cli_runs_args in; /**< ledgers, column maps, selection */
-	const char *peaks;           /**< for bandwidth; NULL: not given */
-	const char *steps;           /**< folder of step files; NULL: steps/ next to the ledger */
-	struct rfl_opt_list batch, mode; /**< to select, in addition to those of `in`; none: all */
-	struct rfl_opt_list format;
-	const char *style;              /**< one of rfl_plot_styles; NULL: the first */
-	const char *output_dir, *title; /**< title NULL: from the data */
-	double width, height, dpi;      /**< 0: the defaults */
+/** An option that was not given is NULL, or 0 for a number. */
+struct rfl_plot_args {
+	int kind; /**< index in rfl_plot_kinds */
+	/** `env`, `model` and `precision` select points as well as runs; `metric` is not used. */
+	struct rfl_cli_runs_args runs;
+	struct rfl_opt_list batch, mode, format;
+	const char *points, *peaks, *against, *from, *steps, *output_dir, *title, *style;
+	const char *xlim, *ylim;
+	double width, height, dpi;
+	bool panel, data;
+	int labels, layout;
+	struct rfl_figure_data *picture; /**< the file of --from; otherwise NULL */
 };
 
+/** The kinds of figures: rooflines, in the order of enum rfl_plot_kind, then charts. */
+extern const char *const rfl_plot_kinds[];
+
+/** Whether an item repeats an earlier one. */
+bool rfl_plot_is_again(const struct rfl_opt_list *list, size_t i);
+
 /** Draw one chart per environment and format, with its script next to it, and print the paths. */
-enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_charts_args *a,
+enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_args *a,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -69,9 +69,17 @@ static void load_text(struct fixture *f, const char *text)
 	load(f, write_file(f->dir, "m.csv", text));
 }
 
+/* Create a chart of the table. */
+static enum rfl_rc make(struct fixture *f, const char *kind, const char *env)
+{
+	const struct rfl_chart_input in = { .repeats = f->r, .runs = f->runs, .env = env };
+
+	return rfl_chart_make(rfl_chart_find(kind), &in, &f->c, &f->err);
+}
+
 static const struct rfl_chart *throughput(struct fixture *f, const char *env)
 {
-	assert_ok(rfl_chart_batches(f->r, env, &rfl_chart_quantities[0], &f->c, &f->err), &f->err);
+	assert_ok(make(f, "throughput", env), &f->err);
 	return f->c;
 }
 
@@ -209,7 +217,7 @@ static void batches_have_ordered_colours(void **state)
 		     "lab,gpt2,fp32,16,train,cpu,256,ok,10\n"
 		     "lab,gpt2,fp32,8,train,cpu,256,ok,5\n"
 		     "lab,gpt2,fp32,32,train,cpu,256,oom,\n");
-	assert_ok(rfl_chart_scaling(f->r, f->runs, "lab", &f->c, &f->err), &f->err);
+	assert_ok(make(f, "scaling", "lab"), &f->err);
 	c = f->c;
 	assert_int_equal(c->nramp, 3);
 	assert_int_equal(c->panels[0].n, 3);
@@ -235,7 +243,7 @@ static void phases_are_means_per_sample(void **state)
 		     "lab,resnet50,fp32,4,train,cpu,7,ok,150,320,28,1\n"
 		     "lab,resnet50,fp32,4,train,cpu,7,ok,156,332,30,\n"
 		     "lab,vgg16,fp32,4,train,cpu,8,ok,,,,\n");
-	assert_ok(rfl_chart_phases(f->r, f->runs, "lab", &f->c, &f->err), &f->err);
+	assert_ok(make(f, "phases", "lab"), &f->err);
 	c = f->c;
 	assert_int_equal(c->nbars, 1);
 	assert_string_equal(c->bars[0].name, "ResNet-50, batch 4");
@@ -257,7 +265,7 @@ static void what_overlaps_is_not_counted_twice(void **state)
 	load_text(f, "env,model,precision,batch,mode,backend,samples_per_s,status,"
 		     "fwd_ms_mean,bwd_ms_mean,opt_ms_mean,data_wait_ms_mean,upload_ms_mean\n"
 		     "lab,resnet50,fp32,4,train,cuda,40,ok,30,50,10,6,20\n");
-	assert_ok(rfl_chart_phases(f->r, f->runs, "lab", &f->c, &f->err), &f->err);
+	assert_ok(make(f, "phases", "lab"), &f->err);
 	c = f->c;
 	assert_int_equal(c->panels[0].n, 5);
 	for (size_t i = 0; i < 5; i++) {
@@ -286,7 +294,7 @@ static void scaling_has_a_line_per_model_and_marks_what_does_not_fit(void **stat
 		     "lab,attention_d64,fp32,8,fwd_bwd,cuda,1024,oom,,,,,,\n"
 		     "lab,attention_d128,fp32,8,fwd_bwd,cuda,256,ok,20,1,6,0.5,14,4e9\n"
 		     "lab,resnet50,fp32,8,fwd_bwd,cuda,,ok,20,1,6,0.5,14,4e9\n");
-	assert_ok(rfl_chart_scaling(f->r, f->runs, "lab", &f->c, &f->err), &f->err);
+	assert_ok(make(f, "scaling", "lab"), &f->err);
 	c = f->c;
 	assert_int_equal(c->npanels, 4);
 	assert_int_equal(c->panels[0].n, 2);
@@ -314,7 +322,7 @@ static void scaling_has_a_line_per_model_and_marks_what_does_not_fit(void **stat
 
 	load_text(f, "env,model,precision,batch,mode,backend,status,step_ms_mean\n"
 		     "lab,resnet50,fp32,8,train,cuda,ok,20\n");
-	assert_int_equal(rfl_chart_scaling(f->r, f->runs, "lab", &f->c, &f->err), RFL_EMISSING);
+	assert_int_equal(make(f, "scaling", "lab"), RFL_EMISSING);
 	assert_says(&f->err, "no run has a context length");
 }
 
@@ -334,12 +342,12 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 		     "3,b,x,lab_cpu,resnet18,fp32,8,train,cpu,10,ok\n"
 		     "3,c,y,lab_gpu,resnet18,fp32,8,train,cuda,10,ok\n"
 		     "3,d,z,lab_gpu,vgg16,fp32,8,train,cuda,10,ok\n");
-	assert_int_equal(rfl_chart_accuracy(f->r, f->runs, NULL, &f->c, &f->err), RFL_EMISSING);
+	assert_int_equal(make(f, "accuracy", NULL), RFL_EMISSING);
 	assert_says(&f->err, "epochs/a.csv");
 	rfl_err_clear(&f->err);
 	(void)snprintf(text, sizeof(text), "%s1,0.1,,,,,9,1,5\n-1,0.1,2,0.3,2.1,,9,1,5\n", head);
 	(void)write_file(f->dir, "epochs/a.csv", text);
-	assert_int_equal(rfl_chart_accuracy(f->r, f->runs, NULL, &f->c, &f->err), RFL_EMISSING);
+	assert_int_equal(make(f, "accuracy", NULL), RFL_EMISSING);
 	assert_says(&f->err, "no file of epochs has a value in column test_loss");
 	rfl_err_clear(&f->err);
 	(void)snprintf(text, sizeof(text),
@@ -349,7 +357,7 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 		       head);
 	(void)write_file(f->dir, "epochs/b.csv", text);
 	(void)write_file(f->dir, "epochs/c.csv", text);
-	assert_ok(rfl_chart_accuracy(f->r, f->runs, NULL, &f->c, &f->err), &f->err);
+	assert_ok(make(f, "accuracy", NULL), &f->err);
 	c = f->c;
 	assert_string_equal(c->stem, "accuracy_all");
 	assert_int_equal(c->panels[0].n, 4);
@@ -371,7 +379,7 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	assert_non_null(strstr(c->note, "1 run has no file of epochs"));
 
 	(void)write_file(f->dir, "epochs/c.csv", "epoch,test_loss\n1,2.5\n2,x\n");
-	assert_int_equal(rfl_chart_accuracy(f->r, f->runs, NULL, &f->c, &f->err), RFL_EFORMAT);
+	assert_int_equal(make(f, "accuracy", NULL), RFL_EFORMAT);
 	assert_says(&f->err, "c.csv:3: column 'test_loss': 'x' is not a number");
 }
 
@@ -405,13 +413,15 @@ static void bandwidth_has_a_panel_per_scope_and_the_capacities(void **state)
 	const struct rfl_peaks_env env = {
 		.name = "lab", .device = "A processor", .nlevels = 2, .levels = levels
 	};
+	const struct rfl_chart_input in = { .peaks = &env, .env = "lab" };
+	const struct rfl_chart_kind *kind = rfl_chart_find("bandwidth");
 	const struct rfl_chart_panel *all, *one;
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_chart *c = NULL;
 	struct rfl_buf script;
 
 	(void)state;
-	assert_ok(rfl_chart_bandwidth(&env, &c, &err), &err);
+	assert_ok(rfl_chart_make(kind, &in, &c, &err), &err);
 	assert_int_equal(c->npanels, 2);
 	all = &c->panels[0];
 	one = &c->panels[1];
@@ -435,7 +445,7 @@ static void bandwidth_has_a_panel_per_scope_and_the_capacities(void **state)
 	rfl_chart_free(c);
 
 	levels[0].nsweep = levels[1].nsweep = 0;
-	assert_ok(rfl_chart_bandwidth(&env, &c, &err), &err);
+	assert_ok(rfl_chart_make(kind, &in, &c, &err), &err);
 	assert_int_equal(c->npanels, 1);
 	assert_int_equal(c->panels[0].n, 1);
 	assert_int_equal(c->panels[0].nedges, 0);
@@ -459,11 +469,13 @@ static void bandwidth_of_a_gpu_is_that_of_the_device(void **state)
 	const struct rfl_peaks_env env = {
 		.name = "lab", .kind = "gpu", .nlevels = 1, .levels = &level
 	};
+	const struct rfl_chart_input in = { .peaks = &env, .env = "lab" };
+	const struct rfl_chart_kind *kind = rfl_chart_find("bandwidth");
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_chart *c = NULL;
 
 	(void)state;
-	assert_ok(rfl_chart_bandwidth(&env, &c, &err), &err);
+	assert_ok(rfl_chart_make(kind, &in, &c, &err), &err);
 	assert_int_equal(c->npanels, 1);
 	assert_int_equal(c->panels[0].series[0].n, 2);
 	assert_close(c->panels[0].series[0].rows[1].y, 2000, 1e-12);
@@ -494,11 +506,11 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 		     "../m,lab,resnet50,fp32,4,train,cpu,8,ok\n");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const char *file = write_file(f->dir, cases[i].file, cases[i].text);
-		struct rfl_chart *c = NULL;
+		const struct rfl_chart *c;
 
 		rfl_err_clear(&f->err);
-		assert_int_equal(rfl_chart_steps(f->r, f->runs, "lab", "steps", NULL, &c, &f->err),
-				 cases[i].rc);
+		assert_int_equal(make(f, "steps", "lab"), cases[i].rc);
+		c = f->c;
 		if (c) {
 			const struct rfl_chart_row *all = c->panels[0].series[0].rows;
 			const struct rfl_chart_row *drift = c->panels[1].series[0].rows;
@@ -513,13 +525,14 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 		} else {
 			assert_says(&f->err, cases[i].words);
 		}
-		rfl_chart_free(c);
+		rfl_chart_free(f->c);
+		f->c = NULL;
 		assert_int_equal(unlink(file), 0);
 	}
 	/* the loss is unchanged; a step without one is omitted */
 	(void)write_file(f->dir, "steps/a1.csv", "step,loss\n0,7.5\n1,\n2,-0.5\n");
 	rfl_err_clear(&f->err);
-	assert_ok(rfl_chart_steps(f->r, f->runs, "lab", "loss", NULL, &f->c, &f->err), &f->err);
+	assert_ok(make(f, "loss", "lab"), &f->err);
 	assert_int_equal(f->c->npanels, 1);
 	loss = &f->c->panels[0].series[0];
 	assert_int_equal(loss->n, 2);
@@ -536,10 +549,9 @@ static struct rfl_chart *demo(const char *name)
 	c->panels[0].x.title = c->panels[0].y.title = name;
 	c->title = c->subtitle = c->note = name;
 	for (int i = 1; i < 3; i++) {
-		const struct rfl_chart_row row = { .x = i, .y = i, .lo = NAN, .hi = NAN, .n = 1 };
 		const char *text = i == 1 ? name : "other";
 
-		rfl_chart_add(c, rfl_chart_series(c, 0, text), row);
+		rfl_chart_add(c, rfl_chart_series(c, 0, text), rfl_chart_point(i, i, 1));
 	}
 	return c;
 }
@@ -635,14 +647,14 @@ static void pictures_are_whole_and_reproducible(void **state)
 static void a_page_has_a_maximum(void **state)
 {
 	struct rfl_chart *c = demo("A");
-	const struct rfl_chart_row row = { .x = 1, .y = 1, .lo = NAN, .hi = NAN, .n = 1 };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf out;
 
 	(void)state;
 	rfl_buf_init(&out, 0);
 	for (int i = 0; i < 1000; i++)
-		rfl_chart_add(c, rfl_chart_series(c, 0, rfl_scene_printf(c->scene, "%d", i)), row);
+		rfl_chart_add(c, rfl_chart_series(c, 0, rfl_scene_printf(c->scene, "%d", i)),
+			      rfl_chart_point(1, 1, 1));
 	assert_int_equal(rfl_chart_script(c, &spec, svg, 1, true, &out, &err), RFL_EINVAL);
 	assert_says(&err, "1002 configurations do not fit on a page");
 	rfl_buf_fini(&out);
