@@ -683,9 +683,8 @@ void rfl_report__summary(const struct rfl_report *r, struct rfl_page *page)
 	if (r->points && r->points->n > SUMMARY_MOST) {
 		say_shares(&a);
 	} else if (r->points) {
-		rfl_buf_reset(&a.text);
-		page->failed |= rfl_points_summary(r->points, r->format, &a.text, NULL) != RFL_OK;
-		rfl_page_rendered(page, "Throughput and share of the roof", &a.text);
+		rfl_page_table(page, "Throughput and share of the roof",
+			       rfl_points_summary(r->points, true));
 	}
 	if (page->n == first)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,

@@ -28,11 +28,6 @@ enum { FOR_PEOPLE = 1, FOR_PROGRAMS = 2, EFFICIENCY = 4, BY = 8, SCALING = 16 };
 #define TEXT(type_, member_, key_, title_) \
 	RFL_CELL(type_, member_), .key = (key_), .title = (title_)
 
-static unsigned readers_of(enum rfl_format format)
-{
-	return rfl_format_for_people(format) ? FOR_PEOPLE : FOR_PROGRAMS;
-}
-
 static struct rfl_column column_of(const struct rfl_fact *f, size_t row_at)
 {
 	return (struct rfl_column){ .title = f->title,
@@ -136,12 +131,11 @@ static void put_run_flags(const struct rfl_repeats_config *c, bool people, struc
 				       words[k].text, words[k].n);
 }
 
-enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format format, const char *more,
-			      struct rfl_buf *out, struct rfl_err *err)
+struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people, const char *more)
 {
 	struct rfl_column columns[RFL_FACTS_MAX + RFL_ARRAY_LEN(of_summary)];
 	struct rfl_facts_apart apart = { .first = { NULL } };
-	unsigned given = readers_of(format);
+	unsigned given = people ? FOR_PEOPLE : FOR_PROGRAMS | EFFICIENCY;
 	struct rfl_buf said, flags, run_flags, values;
 	char number[RFL_NUM_MAX];
 	struct rfl_table *t;
@@ -149,8 +143,6 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 
 	/* People see the facts that name a configuration and those that vary, programs all but
 	 * notes. */
-	if (given == FOR_PROGRAMS)
-		given |= EFFICIENCY;
 	for (size_t i = 0; i < r->n; i++) {
 		rfl_facts_apart_add(&apart, r->configs[i].row);
 		given |= isnan(r->configs[i].efficiency) ? 0 : EFFICIENCY;
@@ -158,7 +150,7 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 	for (size_t i = 0; i < rfl_nfacts; i++) {
 		bool shown = rfl_facts[i].role != RFL_FACT_NOTE;
 
-		if (given & FOR_PEOPLE) {
+		if (people) {
 			shown = i >= NAMING_FACTS && rfl_facts_apart_told(&apart, i);
 			for (size_t k = 0; i < NAMING_FACTS && k < r->n && !shown; k++)
 				shown = rfl_fact_known(&rfl_facts[i], r->configs[k].row);
@@ -178,7 +170,7 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 		rfl_buf_reset(&flags);
 		rfl_buf_reset(&run_flags);
 		rfl_buf_reset(&values);
-		if (given & FOR_PEOPLE) { /* "spread > 5 % drift; 2 of 3 runs loader_bound" */
+		if (people) { /* "spread > 5 % drift; 2 of 3 runs loader_bound" */
 			put_flags(c->flags, true, &said);
 			put_run_flags(c, true, &said);
 			if (c->failed)
@@ -218,7 +210,7 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 				  "per process (weak scaling)");
 	rfl_table_note_lines(t, rfl_buf_str(&r->notes));
 	rfl_table_note_lines(t, more);
-	return rfl_table_finish(t, format, out, err);
+	return t;
 }
 
 /* A row of the table. */
@@ -336,12 +328,10 @@ static void note_differences(struct rfl_table *t, const struct rfl_comparison *c
 	}
 }
 
-enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format format,
-				 const char *const names[2], const char *lines, struct rfl_buf *out,
-				 struct rfl_err *err)
+struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool people,
+				       const char *const names[2], const char *lines)
 {
 	struct rfl_column columns[RFL_FACTS_MAX + RFL_ARRAY_LEN(of_comparison)];
-	const unsigned readers = readers_of(format);
 	/* rate B : A divided by batch B : A; for a time per step, the ratio itself */
 	const bool scaling = c->by && c->by->column == RFL_LEDGER_AT_batch && c->metric->speed > 0;
 	char numbers[2][RFL_NUM_MAX];
@@ -350,11 +340,12 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 	size_t n = 0;
 
 	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (is_shown(c, &rfl_facts[i], readers == FOR_PEOPLE))
+		if (is_shown(c, &rfl_facts[i], people))
 			columns[n++] = column_of(&rfl_facts[i], offsetof(struct compared, row));
 	memcpy(columns + n, of_comparison, sizeof(of_comparison));
 	t = rfl_table_of(columns, n + RFL_ARRAY_LEN(of_comparison),
-			 readers | (c->by ? BY : 0U) | (scaling ? SCALING : 0U));
+			 (people ? FOR_PEOPLE : FOR_PROGRAMS) | (c->by ? BY : 0U) |
+				 (scaling ? SCALING : 0U));
 	rfl_buf_init(&differences, 0);
 	for (const struct rfl_compared *p = c->pairs; p < c->pairs + c->n; p++) {
 		struct compared row = {
@@ -417,7 +408,7 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 		       c->count[RFL_SPEED_MISSING]);
 	note_differences(t, c);
 	rfl_table_note_lines(t, lines);
-	return rfl_table_finish(t, format, out, err);
+	return t;
 }
 
 #define RUNS_MOST 12 /* with more repeats, columns for single runs are omitted */

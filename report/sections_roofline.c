@@ -221,16 +221,12 @@ void rfl_report__trajectory(const struct rfl_report *r, struct rfl_page *page)
 void rfl_report__points(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_points shown;
-	struct rfl_buf body;
 
 	if (rfl_report__have_points(page, r)) {
 		shown = *r->points;
 		shown.n =
 			rfl_report__rows(page, shown.n, "points", "the files of --points have all");
-		rfl_buf_init(&body, 0);
-		page->failed |= rfl_points_table(&shown, r->format, &body, NULL) != RFL_OK;
-		rfl_page_rendered(page, "Points under the roof", &body);
-		rfl_buf_fini(&body);
+		rfl_page_table(page, "Points under the roof", rfl_points_table(&shown, true));
 	}
 	if (r->peer)
 		rfl_report__as_peer(r, page);
@@ -254,7 +250,6 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 	const size_t n = r->parts ? r->parts->n : 0;
 	struct rfl_points most = { .n = n < PARTS_MOST ? n : PARTS_MOST };
 	const struct rfl_point **sorted;
-	struct rfl_buf body;
 
 	if (!rfl_report__have(page, n ? r->parts : NULL, "points of layers or kernels", "--points",
 			      "roofline points --by layer --output FILE"))
@@ -274,10 +269,7 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "The %zu of %zu parts with the largest share of the time:", most.n,
 			      n);
-	rfl_buf_init(&body, 0);
-	page->failed |= rfl_points_table(&most, r->format, &body, NULL) != RFL_OK;
-	rfl_page_rendered(page, "Parts of a step under the roof", &body);
-	rfl_buf_fini(&body);
+	rfl_page_table(page, "Parts of a step under the roof", rfl_points_table(&most, true));
 }
 
 void rfl_report__method(const struct rfl_report *r, struct rfl_page *page)

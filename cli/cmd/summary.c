@@ -113,8 +113,11 @@ done:
 static enum rfl_rc render(const struct rfl_repeats *r, enum rfl_format format, const char *lines,
 			  struct rfl_buf *out, struct rfl_err *err)
 {
-	return format == RFL_FORMAT_MD ? rfl_repeats_markdown(r, lines, out, err)
-				       : rfl_repeats_table(r, format, lines, out, err);
+	return format == RFL_FORMAT_MD
+		       ? rfl_repeats_markdown(r, lines, out, err)
+		       : rfl_table_finish(
+				 rfl_repeats_table(r, rfl_format_for_people(format), lines), format,
+				 out, err);
 }
 
 /* @param stem  name of the file without "_summary" and extension */
@@ -206,12 +209,14 @@ static enum rfl_rc run_points(struct rfl_cli *cli, const struct summary_args *a,
 		rc = rfl_file_mkdirs(a->output_dir, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(files) && a->output_dir && rc == RFL_OK; i++) {
 		rfl_buf_reset(&out);
-		if (!(rc = rfl_points_summary(&kept, files[i], &out, err)))
+		rc = rfl_table_finish(rfl_points_summary(&kept, rfl_format_for_people(files[i])),
+				      files[i], &out, err);
+		if (rc == RFL_OK)
 			rc = write_file(a->output_dir, "roofline", files[i], &out, err);
 	}
-	rfl_buf_reset(&out);
-	if (rc == RFL_OK && !(rc = rfl_points_summary(&kept, format, &out, err)))
-		rc = rfl_cli_put_as(cli, format, &out, "summary", err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_table(
+			cli, rfl_points_summary(&kept, rfl_format_for_people(format)), format, err);
 done:
 	rfl_buf_fini(&out);
 	free(kept.points);
