@@ -221,202 +221,66 @@ static void say_headroom(struct analysis *a)
 	}
 }
 
-/* ---- effects: two configurations that differ in one fact ---- */
+/* ---- effects: configurations that differ in one fact ---- */
 
-struct effect {
+static const struct {
 	const char *heading, *what;
 	enum rfl_ledger_at column;
-	enum rfl_ledger_at also[2]; /* columns that depend on it */
-	bool ways; /* the facts of the way differ as well: a comparison of environments */
+} effects[] = {
+	{ "Effect of the batch size", "batch size", RFL_LEDGER_AT_batch },
+	{ "Effect of the precision", "precision", RFL_LEDGER_AT_precision },
+	{ "Effect of the layout", "layout", RFL_LEDGER_AT_layout },
+	{ "Environments", "environment (with its device, threads and engine)",
+	  RFL_LEDGER_AT_env },
 };
 
-static const struct effect effects[] = {
-	{ "Effect of the batch size",
-	  "batch size",
-	  RFL_LEDGER_AT_batch,
-	  { RFL_LEDGER_AT_micro_batch, RFL_LEDGER_AT_iters },
-	  false },
-	{ "Effect of the precision",
-	  "precision",
-	  RFL_LEDGER_AT_precision,
-	  { RFL_LEDGER_AT_autocast, RFL_LEDGER_AT_iters },
-	  false },
-	{ "Effect of the layout",
-	  "layout",
-	  RFL_LEDGER_AT_layout,
-	  { RFL_LEDGER_AT_layout, RFL_LEDGER_AT_iters },
-	  false },
-	{ "Environments",
-	  "environment",
-	  RFL_LEDGER_AT_env,
-	  { RFL_LEDGER_AT_env, RFL_LEDGER_AT_iters },
-	  true },
-};
-
-static bool must_agree(const struct effect *e, const struct rfl_fact *f)
+static void say_effect(struct analysis *a, size_t effect)
 {
-	return f->column != e->column && f->column != e->also[0] && f->column != e->also[1] &&
-	       f->role != RFL_FACT_NOTE && !(e->ways && f->role == RFL_FACT_WAY);
-}
-
-static bool differ_only_in(const struct effect *e, const struct rfl_ledger_row *x,
-			   const struct rfl_ledger_row *y)
-{
-	const struct rfl_field *f = &rfl_ledger_fields[e->column];
-
-	if (!rfl_field_known(f, x) || !rfl_field_known(f, y) || rfl_field_same(f, x, y))
-		return false;
-	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (must_agree(e, &rfl_facts[i]) && !rfl_fact_same(&rfl_facts[i], x, y))
-			return false;
-	return true;
-}
-
-struct change {
-	const char *name, *from, *to, *reading;
-	struct rfl_speed_ratio ratio;
-};
-#define OF                     struct change
-#define RATIO(member_, title_) TEXT(OF, member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 3
-static const struct rfl_column of_changes[] = {
-	{ TEXT(OF, name, "Baseline") },   { TEXT(OF, from, "From") },
-	{ TEXT(OF, to, "To") },           { RATIO(ratio.value, "Ratio") },
-	{ RATIO(ratio.lo, "95 % from") }, { RATIO(ratio.hi, "to") },
-	{ TEXT(OF, reading, "Reading") },
-};
-#undef OF
-
-/* The ratio of the speeds of two configurations; NaN without runs. */
-static struct rfl_speed_ratio ratio_of(struct analysis *a, const struct rfl_repeats_config *x,
-				       const struct rfl_repeats_config *y)
-{
-	struct rfl_speed_ratio ratio = { NAN, NAN, NAN };
-	double *values = rfl_alloc_array(x->n + y->n + 1, sizeof(*values));
-
-	for (size_t i = 0; values && i < x->n; i++)
-		values[i] = x->runs[i].value;
-	for (size_t i = 0; values && i < y->n; i++)
-		values[x->n + i] = y->runs[i].value;
-	if (!values || (x->n && y->n &&
-			rfl_compare_ratio(values, x->n, values + x->n, y->n,
-					  a->r->repeats->metric->speed, &ratio, NULL) != RFL_OK))
-		a->page->failed = true;
-	free(values);
-	return ratio;
-}
-
-/* A configuration, with the hash of the facts in which it must agree with its baseline. */
-struct candidate {
-	uint64_t hash;
-	size_t config;
-};
-
-static int by_hash(const void *x, const void *y)
-{
-	const struct candidate *a = x, *b = y;
-
-	if (a->hash != b->hash)
-		return a->hash < b->hash ? -1 : 1;
-	return (a->config > b->config) - (a->config < b->config);
-}
-
-/* The baseline of each configuration: the smallest batch, or the first precision, layout or
- * environment of the ledger. SIZE_MAX: none. @return NULL if out of memory */
-static size_t *bases_of(const struct rfl_repeats *r, const struct effect *e)
-{
-	struct candidate *list = rfl_alloc_array(r->n + 1, sizeof(*list));
-	size_t *bases = rfl_alloc_array(r->n + 1, sizeof(*bases)), first = 0;
-	enum rfl_ledger_at columns[RFL_FACTS_MAX];
-	size_t n = 0;
-
-	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (must_agree(e, &rfl_facts[i]))
-			columns[n++] = rfl_facts[i].column;
-	if (!list || !bases) {
-		free(bases);
-		bases = NULL;
-		goto done;
-	}
-	for (size_t i = 0; i < r->n; i++)
-		list[i] = (struct candidate){ rfl_ledger_hash(columns, n, r->configs[i].row), i };
-	qsort(list, r->n, sizeof(*list), by_hash);
-	for (size_t i = 0; i < r->n; i++) {
-		size_t k = first = list[first].hash == list[i].hash ? first : i;
-
-		while (k < i && !(r->configs[list[k].config].n &&
-				  differ_only_in(e, r->configs[list[k].config].row,
-						 r->configs[list[i].config].row)))
-			k++;
-		bases[list[i].config] = k < i ? list[k].config : SIZE_MAX;
-	}
-done:
-	free(list);
-	return bases;
-}
-
-static void say_effect(struct analysis *a, const struct effect *e)
-{
-	const struct rfl_field *f = &rfl_ledger_fields[e->column];
-	struct rfl_table *t = rfl_table_new(of_changes, RFL_ARRAY_LEN(of_changes));
-	char from[RFL_NUM_MAX], to[RFL_NUM_MAX];
-	size_t n[RFL_SPEED_VERDICTS] = { 0 }, total = 0, single = 0;
+	const struct rfl_fact *by = &rfl_facts[rfl_fact_find(effects[effect].column)];
 	double logs = 0, low = INFINITY, high = 0;
-	size_t *bases = a->r->repeats ? bases_of(a->r->repeats, e) : NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_comparison *c = NULL;
+	size_t n = 0, single = 0;
+	char number[RFL_NUM_MAX];
 
-	a->page->failed |= a->r->repeats && !bases;
-	for (size_t i = 0; bases && i < a->r->repeats->n; i++) {
-		const struct rfl_repeats_config *y = &a->r->repeats->configs[i], *x;
-		enum rfl_speed_verdict verdict;
-		struct change row;
+	if (!a->r->repeats ||
+	    rfl_compare_by(a->r->repeats, by, NULL, CHANGE_CLEAR, &c, &err) != RFL_OK) {
+		a->page->failed |= err.rc == RFL_ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		const struct rfl_speed_ratio ratio = c->pairs[i].ratio;
 
-		if (bases[i] == SIZE_MAX || !y->n)
+		if (!(ratio.value > 0))
 			continue;
-		x = &a->r->repeats->configs[bases[i]];
-		row = (struct change){
-			.from = rfl_field_write(f, x->row, from),
-			.to = rfl_field_write(f, y->row, to),
-			.ratio = ratio_of(a, x, y),
-		};
-		if (!(row.ratio.value > 0))
-			continue;
-		verdict = rfl_compare_verdict(&row.ratio, CHANGE_CLEAR);
-		row.reading = isnan(row.ratio.lo) ? "one repeat: no interval"
-						  : rfl_speed_verdict_names[verdict];
-		n[verdict]++;
-		single += isnan(row.ratio.lo) ? 1 : 0;
-		total++;
-		logs += log(row.ratio.value);
-		low = row.ratio.value < low ? row.ratio.value : low;
-		high = row.ratio.value > high ? row.ratio.value : high;
-		if (total > RFL_REPORT_ROWS)
-			continue;
-		row.name = rfl_report__name(a->r, x, &a->name);
-		rfl_table_add(t, &row, 1, sizeof(row));
+		c->pairs[n++] = c->pairs[i];
+		single += isnan(ratio.lo) ? 1 : 0;
+		logs += log(ratio.value);
+		low = fmin(low, ratio.value);
+		high = fmax(high, ratio.value);
 	}
-	free(bases);
-	if (total) {
-		rfl_page_heading(a->page, 3, "%s", e->heading);
-		rfl_page_text(a->page, RFL_BLOCK_PARAGRAPH,
-			      "In %zu comparison%s of configurations that differ only in the %s%s, "
-			      "the ratio of "
-			      "samples per second is between %.3g and %.3g, with a geometric mean "
-			      "of %.3g: %zu faster, %zu slower, %zu the same within %g %%, %zu "
-			      "unclear%s.",
-			      total, plural(total), e->what,
-			      e->ways ? " (with its device, threads and engine)" : "", low, high,
-			      exp(logs / (double)total), n[RFL_SPEED_FASTER], n[RFL_SPEED_SLOWER],
-			      n[RFL_SPEED_SAME], 100 * CHANGE_CLEAR, n[RFL_SPEED_UNCLEAR],
-			      single ? " (configurations with one repeat have no interval)" : "");
-	}
-	if (total > RFL_REPORT_ROWS)
-		rfl_table_note(t,
-			       "The first %zu of %zu comparisons; 'roofline compare' prints all.",
-			       RFL_REPORT_ROWS, total);
-	rfl_table_note(t,
-		       "Ratio of the geometric means, with Welch's 95 %% interval; faster or "
-		       "slower if the whole interval is beyond %g %%.",
-		       100 * CHANGE_CLEAR);
-	rfl_page_table(a->page, "Ratios of samples per second", t);
+	if (n == 0)
+		goto done;
+	rfl_page_heading(a->page, 3, "%s", effects[effect].heading);
+	rfl_page_text(a->page, RFL_BLOCK_PARAGRAPH,
+		      "In %zu comparison%s of configurations that differ only in the %s, the ratio "
+		      "of samples per second is between %.3g and %.3g, with a geometric mean of "
+		      "%.3g: %zu faster, %zu slower, %zu the same within %g %%, %zu unclear%s.",
+		      n, plural(n), effects[effect].what, low, high, exp(logs / (double)n),
+		      c->count[RFL_SPEED_FASTER], c->count[RFL_SPEED_SLOWER],
+		      c->count[RFL_SPEED_SAME], 100 * CHANGE_CLEAR, c->count[RFL_SPEED_UNCLEAR],
+		      single ? " (configurations with one repeat have no interval)" : "");
+	c->n = rfl_report__rows(a->page, n, "comparisons", "'roofline compare --by' prints all");
+	rfl_buf_reset(&a->text);
+	rfl_buf_printf(&a->text, "%s %s", by->name,
+		       rfl_field_write(&rfl_ledger_fields[by->column], c->baseline, number));
+	rfl_page_table(a->page, "Ratios of samples per second",
+		       rfl_comparison_table(
+			       c, true,
+			       (const char *const[]){ rfl_buf_str(&a->text), "that of the row" },
+			       ""));
+done:
+	rfl_comparison_free(c);
 }
 
 /* ---- variability ---- */
@@ -561,7 +425,7 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 			page->n = at;
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(effects); i++)
-		say_effect(&a, &effects[i]);
+		say_effect(&a, i);
 	if (page->n == first)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "Nothing follows from these files: an analysis needs points "
