@@ -78,7 +78,9 @@ struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_p
 		page->failed = true;
 		return NULL;
 	}
-	*s = (struct rfl_sweep){ .arena = page->arena, .rows = rows, .in_report = true };
+	*s = (struct rfl_sweep){
+		.arena = page->arena, .rows = rows, .in_report = true, .narrow = true
+	};
 	for (size_t i = 0; i < n && !page->failed; i++)
 		if (r->repeats->configs[i].row->precision && r->repeats->configs[i].row->batch > 0)
 			add_row(r, page, &r->repeats->configs[i], runs, s);
@@ -102,11 +104,11 @@ static bool have_runs(const struct rfl_report *r, struct rfl_page *page)
 static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row *a,
 			  const struct rfl_sweep_row *b)
 {
-	return rfl_text_same(a->env, b->env) && strcmp(a->mode, b->mode) == 0 &&
-	       strcmp(a->precision, b->precision) == 0 && a->graph == b->graph &&
-	       a->warmup == b->warmup && a->batch == b->batch && a->clips == b->clips &&
-	       rfl_text_same(a->optimizer, b->optimizer) &&
-	       (r->kind == RFL_REPORT_ATTENTION || strcmp(a->attention, b->attention) == 0);
+	const unsigned free = r->kind == RFL_REPORT_ATTENTION
+				      ? RFL_SWEEP_SIZE | RFL_SWEEP_ATTENTION_FORM
+				      : RFL_SWEEP_SIZE;
+
+	return !(rfl_sweep_differs(a, b) & ~free);
 }
 
 /* "lab_gpu: bf16, compiled, no warm-up steps, batch size 4, mode fwd_bwd" */

@@ -80,6 +80,13 @@ struct rfl_column {
 /** Sets the members of struct rfl_column for a row member. */
 #define RFL_CELL(type, member) .at = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
+/** A column for a row member; the title and other members follow the key. */
+#define RFL_COLUMN(kind_, type, member, key_, ...)                               \
+	{                                                                        \
+		RFL_CELL(type, member), .kind = RFL_COLUMN_##kind_, .key = key_, \
+					.title = __VA_ARGS__                     \
+	}
+
 /** Create a table.
  * @param columns  copied; strings are borrowed and must outlive the table. NULL: out of memory */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
