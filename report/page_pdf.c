@@ -469,33 +469,6 @@ static void put_table(struct pdf *d, const char *caption, const struct rfl_table
 
 /* ---- figures, headings and the contents ---- */
 
-/* @param above  height of what comes before the figure, from the position on */
-static double figure_zoom(const struct pdf *d, double above, double width, double height)
-{
-	const double zoom = fmin(1, fmin(d->width / width, FIGURE_MOST * d->bottom / height));
-	const double room = (d->bottom - d->y - above - CAPTION) / height;
-
-	return room < zoom && room >= FIGURE_LESS * zoom ? room : zoom;
-}
-
-static void put_figure(struct pdf *d, const struct rfl_block *b)
-{
-	const struct rfl_surface_spec spec = { .font_dir = d->page->font_dir, .cairo = d->cr };
-	const double zoom = figure_zoom(d, 0, b->scene->width, b->scene->height);
-	struct rfl_buf nothing; /* the sheet has the drawing */
-
-	rfl_buf_init(&nothing, 0);
-	cairo_save(d->cr);
-	cairo_translate(d->cr, 0, d->y);
-	cairo_scale(d->cr, zoom, zoom);
-	if (d->nsheets > 0) /* not in the first pass, which only finds the sheets */
-		d->rc = rfl_surface_draw(&rfl_surface_pdf, &spec, b->scene, &nothing, d->err);
-	cairo_restore(d->cr);
-	rfl_buf_fini(&nothing);
-	d->y += zoom * b->scene->height;
-	put_text(d, &caption_style, b->text);
-}
-
 static cairo_status_t read_picture(void *closure, unsigned char *data, unsigned len)
 {
 	struct rfl_span *rest = closure;
@@ -508,43 +481,60 @@ static cairo_status_t read_picture(void *closure, unsigned char *data, unsigned 
 	return CAIRO_STATUS_SUCCESS;
 }
 
-/* The height of a picture on the sheet, and the scale of its pixels. The size is in the header of a
- * PNG file. */
-static double picture_height(const struct pdf *d, const struct rfl_block *b, double above,
+/* The height of a figure or picture on the sheet. The size of a picture, in the resolution of a
+ * chart, is in the header of its PNG file.
+ * @param above  height of what comes before it, from the position on
+ * @param scale  set to the points per unit of the scene, or per pixel */
+static double drawing_height(const struct pdf *d, const struct rfl_block *b, double above,
 			     double *scale)
 {
 	const unsigned char *at = (const unsigned char *)b->body + 16;
-	double size[2] = { 0, 0 };
+	double pixels[2] = { 0, 0 }, width, height, zoom, room;
 
-	for (size_t i = 0; b->body_len >= 24 && i < 8; i++)
-		size[i / 4] = 256 * size[i / 4] + at[i];
-	*scale = 72.0 / RFL_PAGE_DPI;
-	*scale *= figure_zoom(d, above, *scale * size[0], *scale * size[1]);
-	return *scale * size[1];
+	for (size_t i = 0; !b->scene && b->body_len >= 24 && i < 8; i++)
+		pixels[i / 4] = 256 * pixels[i / 4] + at[i];
+	*scale = b->scene ? 1 : 72.0 / RFL_PAGE_DPI;
+	width = *scale * (b->scene ? b->scene->width : pixels[0]);
+	height = *scale * (b->scene ? b->scene->height : pixels[1]);
+	zoom = fmin(1, fmin(d->width / width, FIGURE_MOST * d->bottom / height));
+	room = (d->bottom - d->y - above - CAPTION) / height;
+	zoom = room < zoom && room >= FIGURE_LESS * zoom ? room : zoom;
+	*scale *= zoom;
+	return zoom * height;
 }
 
-/* Draw a picture in the resolution of a chart. */
-static void put_picture(struct pdf *d, const struct rfl_block *b)
+static void draw_picture(struct pdf *d, const struct rfl_block *b)
 {
 	struct rfl_span rest = { .at = b->body, .len = b->body_len };
 	cairo_surface_t *s = cairo_image_surface_create_from_png_stream(read_picture, &rest);
-	double scale;
-	const double height = picture_height(d, b, 0, &scale);
 
-	if (cairo_surface_status(s) != CAIRO_STATUS_SUCCESS) {
+	if (cairo_surface_status(s) != CAIRO_STATUS_SUCCESS)
 		d->rc = rfl_fail(d->err, RFL_EFAILED, 0, "report: cairo: %s",
 				 cairo_status_to_string(cairo_surface_status(s)));
-	} else {
-		cairo_save(d->cr);
-		cairo_translate(d->cr, 0, d->y);
-		cairo_scale(d->cr, scale, scale);
-		cairo_set_source_surface(d->cr, s, 0, 0);
-		cairo_paint(d->cr);
-		cairo_restore(d->cr);
-		d->y += height;
-		put_text(d, &caption_style, b->text);
-	}
+	cairo_set_source_surface(d->cr, s, 0, 0);
+	cairo_paint(d->cr);
 	cairo_surface_destroy(s);
+}
+
+static void put_drawing(struct pdf *d, const struct rfl_block *b)
+{
+	const struct rfl_surface_spec spec = { .font_dir = d->page->font_dir, .cairo = d->cr };
+	double scale;
+	const double height = drawing_height(d, b, 0, &scale);
+	struct rfl_buf nothing; /* the sheet has the drawing */
+
+	rfl_buf_init(&nothing, 0);
+	cairo_save(d->cr);
+	cairo_translate(d->cr, 0, d->y);
+	cairo_scale(d->cr, scale, scale);
+	if (!b->scene)
+		draw_picture(d, b);
+	else if (d->nsheets > 0) /* not in the first pass, which only finds the sheets */
+		d->rc = rfl_surface_draw(&rfl_surface_pdf, &spec, b->scene, &nothing, d->err);
+	cairo_restore(d->cr);
+	rfl_buf_fini(&nothing);
+	d->y += height;
+	put_text(d, &caption_style, b->text);
 }
 
 static bool is_section(const struct rfl_block *b)
@@ -600,10 +590,8 @@ static double height_wanted(const struct pdf *d, const struct rfl_block *b, doub
 	case RFL_BLOCK_HEADING:
 		return 34 + (b + 1 < end ? height_wanted(d, b + 1, above + 34) : 0);
 	case RFL_BLOCK_FIGURE:
-		return figure_zoom(d, above, b->scene->width, b->scene->height) * b->scene->height +
-		       CAPTION;
 	case RFL_BLOCK_PICTURE:
-		return picture_height(d, b, above, &scale) + CAPTION;
+		return drawing_height(d, b, above, &scale) + CAPTION;
 	case RFL_BLOCK_TABLE:
 		return 110; /* caption, titles of several lines, two rows */
 	case RFL_BLOCK_PARAGRAPH:
@@ -648,10 +636,8 @@ static void put_blocks(struct pdf *d)
 			put_table(d, text, b->table);
 			break;
 		case RFL_BLOCK_FIGURE:
-			put_figure(d, b);
-			break;
 		case RFL_BLOCK_PICTURE:
-			put_picture(d, b);
+			put_drawing(d, b);
 			break;
 		case RFL_BLOCK_LIVE:
 			break;
