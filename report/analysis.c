@@ -21,20 +21,35 @@
 #define WAIT_SHARE   0.10
 #define SUMMARY_MOST 30 /* points in the table of the summary */
 
+enum limit { BY_MEMORY, BY_COMPUTE, BY_BOTH, BY_NEITHER, ABOVE, BY_CONSTRUCTION, LIMITS };
+
+static const struct {
+	const char *name, *more;
+} limits[LIMITS] = {
+	[BY_MEMORY] = { "memory-bound", "" },
+	[BY_COMPUTE] = { "compute-bound", "" },
+	[BY_BOTH] = { "at the knee", ", where both ceilings limit" },
+	[BY_NEITHER] = { "below 30 % of the roof", ": neither ceiling explains the time" },
+	[ABOVE] = { "above the roof", ": the bytes, the FLOPs or the ceiling are wrong (see the "
+				      "notes of the points)" },
+	[BY_CONSTRUCTION] = { "on the roof by construction",
+			      ": their bytes are a lower bound, so that nothing follows about the "
+			      "limit" },
+};
+
+/* A point whose share of the roof is known. */
+struct rated {
+	const struct rfl_point *p;
+	enum limit limit;
+};
+
 struct analysis {
 	const struct rfl_report *r;
 	struct rfl_page *page;
+	struct rated *rated;
+	size_t n;
 	struct rfl_buf name, text; /* scratch */
 };
-
-static bool has_rate(const struct rfl_point *p)
-{
-	return isfinite(p->percent_of_attainable);
-}
-
-/* ---- points ---- */
-
-enum limit { BY_MEMORY, BY_COMPUTE, BY_BOTH, BY_NEITHER, ABOVE, BY_CONSTRUCTION, LIMITS };
 
 static enum limit limit_of(const struct rfl_point *p)
 {
@@ -49,52 +64,48 @@ static enum limit limit_of(const struct rfl_point *p)
 	return rfl_text_same(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE]) ? BY_COMPUTE : BY_BOTH;
 }
 
-/* Append "a (52.3 % of the roof); b (61.4 %); and 3 more" for the points with a limit. @return
- * their number */
-static size_t list_limited(struct analysis *a, enum limit limit)
+static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page *page)
 {
-	size_t n = 0;
+	const size_t most = r->points ? r->points->n : 0;
 
-	rfl_buf_reset(&a->text);
-	for (size_t i = 0; i < a->r->points->n; i++) {
-		const struct rfl_point *p = &a->r->points->points[i];
-
-		if (!has_rate(p) || limit_of(p) != limit)
-			continue;
-		if (n++ < NAMES_MOST)
-			rfl_buf_printf(&a->text, "%s%s (%.3g %%%s)", n > 1 ? "; " : "",
-				       rfl_report__point_name(p, &a->name),
-				       p->percent_of_attainable, n > 1 ? "" : " of the roof");
-	}
-	if (n > NAMES_MOST)
-		rfl_buf_printf(&a->text, "; and %zu more", n - NAMES_MOST);
-	return n;
+	*a = (struct analysis){ .r = r, .page = page };
+	rfl_buf_init(&a->name, 0);
+	rfl_buf_init(&a->text, 0);
+	a->rated = rfl_arena_array(page->arena, most + 1, sizeof(*a->rated));
+	page->failed |= !a->rated;
+	for (size_t i = 0; a->rated && i < most; i++)
+		if (isfinite(r->points->points[i].percent_of_attainable))
+			a->rated[a->n++] = (struct rated){ &r->points->points[i],
+							   limit_of(&r->points->points[i]) };
 }
+
+static void fini(struct analysis *a)
+{
+	a->page->failed |= a->name.failed || a->text.failed;
+	rfl_buf_fini(&a->name);
+	rfl_buf_fini(&a->text);
+}
+
+/* ---- points ---- */
 
 static void say_bounds(struct analysis *a)
 {
-	static const char *const says[LIMITS] = {
-		[BY_MEMORY] = "memory-bound",
-		[BY_COMPUTE] = "compute-bound",
-		[BY_BOTH] = "at the knee, where both ceilings limit",
-		[BY_NEITHER] = "below 30 % of the roof: neither ceiling explains the time",
-		[ABOVE] = "above the roof: the bytes, the FLOPs or the ceiling are wrong (see the "
-			  "notes of the points)",
-		[BY_CONSTRUCTION] =
-			"on the bandwidth roof by construction: their bytes are a lower "
-			"bound, so that nothing follows about the limit",
-	};
-	size_t total = 0;
+	for (enum limit limit = 0; limit < LIMITS; limit++) {
+		size_t n = 0;
 
-	for (size_t i = 0; a->r->points && i < a->r->points->n; i++)
-		total += has_rate(&a->r->points->points[i]);
-	for (enum limit limit = 0; total && limit < LIMITS; limit++) {
-		const size_t n = list_limited(a, limit);
-
+		rfl_buf_reset(&a->text);
+		for (size_t i = 0; i < a->n; i++)
+			if (a->rated[i].limit == limit && n++ < NAMES_MOST)
+				rfl_buf_printf(&a->text, "%s%s (%.3g %%%s)", n > 1 ? "; " : "",
+					       rfl_report__point_name(a->rated[i].p, &a->name),
+					       a->rated[i].p->percent_of_attainable,
+					       n > 1 ? "" : " of the roof");
+		if (n > NAMES_MOST)
+			rfl_buf_printf(&a->text, "; and %zu more", n - NAMES_MOST);
 		if (n)
-			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu of %zu point%s %s %s: %s.", n,
-				      total, plural(total), n == 1 ? "is" : "are", says[limit],
-				      rfl_buf_str(&a->text));
+			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu of %zu point%s %s %s%s: %s.", n,
+				      a->n, plural(a->n), n == 1 ? "is" : "are", limits[limit].name,
+				      limits[limit].more, rfl_buf_str(&a->text));
 	}
 }
 
@@ -103,10 +114,10 @@ static void say_shares(struct analysis *a)
 	const struct rfl_point *best = NULL, *worst = NULL;
 	char name[256];
 
-	for (size_t i = 0; a->r->points && i < a->r->points->n; i++) {
-		const struct rfl_point *p = &a->r->points->points[i];
+	for (size_t i = 0; i < a->n; i++) {
+		const struct rfl_point *p = a->rated[i].p;
 
-		if (!has_rate(p) || limit_of(p) == BY_CONSTRUCTION || limit_of(p) == ABOVE)
+		if (a->rated[i].limit == BY_CONSTRUCTION || a->rated[i].limit == ABOVE)
 			continue;
 		if (!best || p->percent_of_attainable > best->percent_of_attainable)
 			best = p;
@@ -132,23 +143,20 @@ static void say_models(struct analysis *a)
 
 	for (size_t i = 0; points && i < points->n; i++) {
 		const struct rfl_point *best = NULL, *worst = NULL;
-		bool seen = false;
 		char name[256];
 
-		for (size_t k = 0; k < points->n && !seen; k++) {
+		for (size_t k = 0; k < points->n && rfl_report__first_of_env(points, i); k++) {
 			const struct rfl_point *p = &points->points[k];
 
-			if (!rfl_text_same(p->env, points->points[i].env))
-				continue;
-			seen = k < i;
-			if (!(p->attained_gflops > 0))
+			if (!rfl_text_same(p->env, points->points[i].env) ||
+			    !(p->attained_gflops > 0))
 				continue;
 			if (!best || p->attained_gflops > best->attained_gflops)
 				best = p;
 			if (!worst || p->attained_gflops < worst->attained_gflops)
 				worst = p;
 		}
-		if (seen || !best || rfl_text_same(best->model, worst->model))
+		if (!best || rfl_text_same(best->model, worst->model))
 			continue;
 		(void)snprintf(name, sizeof(name), "%s", rfl_report__point_name(worst, &a->name));
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
@@ -179,14 +187,14 @@ static int by_share_saved(const void *x, const void *y)
  * Milliseconds would favour large batches. */
 static void say_headroom(struct analysis *a)
 {
-	const size_t most = a->r->points ? a->r->points->n : 0;
-	const struct rfl_point **list = rfl_arena_array(a->page->arena, most + 1, sizeof(*list));
+	const struct rfl_point **list = rfl_arena_array(a->page->arena, a->n + 1, sizeof(*list));
 	size_t n = 0, said = 0;
 
-	for (size_t i = 0; list && i < most; i++) {
-		const struct rfl_point *p = &a->r->points->points[i];
+	a->page->failed |= !list;
+	for (size_t i = 0; list && i < a->n; i++) {
+		const struct rfl_point *p = a->rated[i].p;
 
-		if (has_rate(p) && share_saved(p) > 0 && limit_of(p) != BY_CONSTRUCTION &&
+		if (share_saved(p) > 0 && a->rated[i].limit != BY_CONSTRUCTION &&
 		    !(p->variant && strstr(p->variant, "warmup 0")))
 			list[n++] = p;
 	}
@@ -230,8 +238,7 @@ static const struct {
 	{ "Effect of the batch size", "batch size", RFL_LEDGER_AT_batch },
 	{ "Effect of the precision", "precision", RFL_LEDGER_AT_precision },
 	{ "Effect of the layout", "layout", RFL_LEDGER_AT_layout },
-	{ "Environments", "environment (with its device, threads and engine)",
-	  RFL_LEDGER_AT_env },
+	{ "Environments", "environment (with its device, threads and engine)", RFL_LEDGER_AT_env },
 };
 
 static void say_effect(struct analysis *a, size_t effect)
@@ -396,20 +403,6 @@ static const struct {
 	{ "Where the time goes", say_phases },
 };
 
-static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page *page)
-{
-	*a = (struct analysis){ .r = r, .page = page };
-	rfl_buf_init(&a->name, 0);
-	rfl_buf_init(&a->text, 0);
-}
-
-static void fini(struct analysis *a)
-{
-	a->page->failed |= a->name.failed || a->text.failed;
-	rfl_buf_fini(&a->name);
-	rfl_buf_fini(&a->text);
-}
-
 void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t first = page->n;
@@ -482,28 +475,20 @@ static void say_fastest(struct analysis *a)
 	}
 }
 
-/* "Points: 1 memory-bound, 2 compute-bound." */
+/* "3 points: 1 memory-bound, 2 compute-bound." */
 static void count_limits(struct analysis *a)
 {
-	static const char *const names[LIMITS] = {
-		[BY_MEMORY] = "memory-bound", [BY_COMPUTE] = "compute-bound",
-		[BY_BOTH] = "at the knee",    [BY_NEITHER] = "below 30 % of the roof",
-		[ABOVE] = "above the roof",   [BY_CONSTRUCTION] = "on the roof by construction",
-	};
-	size_t n[LIMITS] = { 0 }, total = 0;
+	size_t n[LIMITS] = { 0 };
 
-	for (size_t i = 0; a->r->points && i < a->r->points->n; i++)
-		if (has_rate(&a->r->points->points[i])) {
-			n[limit_of(&a->r->points->points[i])]++;
-			total++;
-		}
+	for (size_t i = 0; i < a->n; i++)
+		n[a->rated[i].limit]++;
 	rfl_buf_reset(&a->text);
 	for (enum limit limit = 0; limit < LIMITS; limit++)
 		if (n[limit])
 			rfl_buf_printf(&a->text, "%s%zu %s", a->text.len ? ", " : "", n[limit],
-				       names[limit]);
-	if (a->text.len)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu point%s: %s.", total, plural(total),
+				       limits[limit].name);
+	if (a->n)
+		rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu point%s: %s.", a->n, plural(a->n),
 			      rfl_buf_str(&a->text));
 }
 

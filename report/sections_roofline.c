@@ -152,7 +152,7 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 	rfl_buf_fini(&data);
 }
 
-static bool is_first_of_env(const struct rfl_points *points, size_t i)
+bool rfl_report__first_of_env(const struct rfl_points *points, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (rfl_text_same(points->points[k].env, points->points[i].env))
@@ -196,7 +196,7 @@ static void draw_figures(const struct rfl_report *r, enum rfl_plot_kind kind, st
 		const char *name = r->points->points[i].env;
 		const struct rfl_peaks_env *env = rfl_peaks_find(r->peaks, name);
 
-		if (!is_first_of_env(r->points, i))
+		if (!rfl_report__first_of_env(r->points, i))
 			continue;
 		if (env && rfl_text_is_env_name(name))
 			draw_figure(r, env, kind, page);
