@@ -91,8 +91,8 @@ static enum rfl_rc carry_data(const struct rfl_report *r, const struct rfl_plot_
 			      struct rfl_scene *scene, struct rfl_buf *data)
 {
 	const struct rfl_figure_data carried = {
-		.points = (struct rfl_points *)(uintptr_t)r->points,
-		.peaks = (struct rfl_peaks *)(uintptr_t)r->peaks,
+		.points = r->points,
+		.peaks = r->peaks,
 		.points_name = in->points_name,
 		.peaks_name = in->peaks_name,
 		.options = r->format != RFL_FORMAT_MD ? NULL
@@ -111,9 +111,11 @@ static enum rfl_rc carry_data(const struct rfl_report *r, const struct rfl_plot_
 	return rc == RFL_EOVERFLOW ? RFL_OK : rc;
 }
 
+/* Of the attention benchmark, as trajectories over the context length. */
 static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *env,
-			enum rfl_plot_kind kind, struct rfl_page *page)
+			struct rfl_page *page)
 {
+	const bool trajectory = r->kind == RFL_REPORT_ATTENTION;
 	const struct rfl_plot_input in = {
 		.points = r->points,
 		.env = env,
@@ -122,11 +124,10 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 		.peaks_name = rfl_path_base(r->peaks->path),
 		.peaks_hash = r->peaks->hash,
 		.version = r->version,
-		.kind = kind,
+		.kind = trajectory ? RFL_PLOT_TRAJECTORY : RFL_PLOT_ROOFLINE,
 		/* fits the width of a sheet, which has the table of points elsewhere */
 		.style = r->format == RFL_FORMAT_PDF ? "paper" : NULL,
 	};
-	const bool trajectory = kind == RFL_PLOT_TRAJECTORY;
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_scene *scene = NULL;
 	const char *caption, *name;
@@ -184,7 +185,7 @@ void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, struct
 	rfl_err_clear(err);
 }
 
-static void draw_figures(const struct rfl_report *r, enum rfl_plot_kind kind, struct rfl_page *page)
+void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool points = rfl_report__have_points(page, r), peaks = HAVE_PEAKS(page, r);
 
@@ -199,23 +200,13 @@ static void draw_figures(const struct rfl_report *r, enum rfl_plot_kind kind, st
 		if (!rfl_report__first_of_env(r->points, i))
 			continue;
 		if (env && rfl_text_is_env_name(name))
-			draw_figure(r, env, kind, page);
+			draw_figure(r, env, page);
 		else
 			rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 				      "No figure of %s: the peaks file has no ceilings for it; "
 				      "'roofline peaks measure --env NAME' measures them.",
 				      name);
 	}
-}
-
-void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
-{
-	draw_figures(r, RFL_PLOT_ROOFLINE, page);
-}
-
-void rfl_report__trajectory(const struct rfl_report *r, struct rfl_page *page)
-{
-	draw_figures(r, RFL_PLOT_TRAJECTORY, page);
 }
 
 void rfl_report__points(const struct rfl_report *r, struct rfl_page *page)
