@@ -212,6 +212,26 @@ json_t *rfl_json_real(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
+void rfl_json_put(json_t **o, const char *key, json_t *take_value)
+{
+	if (*o && json_object_set_new(*o, key, take_value) == 0)
+		return;
+	if (!*o)
+		json_decref(take_value);
+	json_decref(*o);
+	*o = NULL;
+}
+
+void rfl_json_append(json_t **list, json_t *take_value)
+{
+	if (*list && json_array_append_new(*list, take_value) == 0)
+		return;
+	if (!*list)
+		json_decref(take_value);
+	json_decref(*list);
+	*list = NULL;
+}
+
 /* --- writing --------------------------------------------------------------------------------- */
 
 void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)

@@ -59,6 +59,13 @@ const char *rfl_json_scalar(const json_t *value, char number[RFL_NUM_MAX]);
 /** Create a real, or JSON null for NaN and infinities. New reference; NULL if out of memory. */
 json_t *rfl_json_real(double value);
 
+/** Add a member. The object becomes NULL when memory runs out; adding it to another one then fails,
+ * too, so that a caller checks only the whole document. */
+void rfl_json_put(json_t **o, const char *key, json_t *take_value);
+
+/** Append to a list, likewise. */
+void rfl_json_append(json_t **list, json_t *take_value);
+
 /** Append a value, indented by two spaces, with keys in insertion order and reals in the shortest
  * exact form. NULL (the caller ran out of memory) marks the buffer as failed. */
 void rfl_json_write(struct rfl_buf *out, const json_t *value);

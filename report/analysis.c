@@ -21,20 +21,35 @@
 #define WAIT_SHARE   0.10
 #define SUMMARY_MOST 30 /* points in the table of the summary */
 
+enum limit { BY_MEMORY, BY_COMPUTE, BY_BOTH, BY_NEITHER, ABOVE, BY_CONSTRUCTION, LIMITS };
+
+static const struct {
+	const char *name, *more;
+} limits[LIMITS] = {
+	[BY_MEMORY] = { "memory-bound", "" },
+	[BY_COMPUTE] = { "compute-bound", "" },
+	[BY_BOTH] = { "at the knee", ", where both ceilings limit" },
+	[BY_NEITHER] = { "below 30 % of the roof", ": neither ceiling explains the time" },
+	[ABOVE] = { "above the roof", ": the bytes, the FLOPs or the ceiling are wrong (see the "
+				      "notes of the points)" },
+	[BY_CONSTRUCTION] = { "on the roof by construction",
+			      ": their bytes are a lower bound, so that nothing follows about the "
+			      "limit" },
+};
+
+/* A point whose share of the roof is known. */
+struct rated {
+	const struct rfl_point *p;
+	enum limit limit;
+};
+
 struct analysis {
 	const struct rfl_report *r;
 	struct rfl_page *page;
+	struct rated *rated;
+	size_t n;
 	struct rfl_buf name, text; /* scratch */
 };
-
-static bool has_rate(const struct rfl_point *p)
-{
-	return isfinite(p->percent_of_attainable);
-}
-
-/* ---- points ---- */
-
-enum limit { BY_MEMORY, BY_COMPUTE, BY_BOTH, BY_NEITHER, ABOVE, BY_CONSTRUCTION, LIMITS };
 
 static enum limit limit_of(const struct rfl_point *p)
 {
@@ -49,52 +64,48 @@ static enum limit limit_of(const struct rfl_point *p)
 	return rfl_text_same(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE]) ? BY_COMPUTE : BY_BOTH;
 }
 
-/* Append "a (52.3 % of the roof); b (61.4 %); and 3 more" for the points with a limit. @return
- * their number */
-static size_t list_limited(struct analysis *a, enum limit limit)
+static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page *page)
 {
-	size_t n = 0;
+	const size_t most = r->points ? r->points->n : 0;
 
-	rfl_buf_reset(&a->text);
-	for (size_t i = 0; i < a->r->points->n; i++) {
-		const struct rfl_point *p = &a->r->points->points[i];
-
-		if (!has_rate(p) || limit_of(p) != limit)
-			continue;
-		if (n++ < NAMES_MOST)
-			rfl_buf_printf(&a->text, "%s%s (%.3g %%%s)", n > 1 ? "; " : "",
-				       rfl_report__point_name(p, &a->name),
-				       p->percent_of_attainable, n > 1 ? "" : " of the roof");
-	}
-	if (n > NAMES_MOST)
-		rfl_buf_printf(&a->text, "; and %zu more", n - NAMES_MOST);
-	return n;
+	*a = (struct analysis){ .r = r, .page = page };
+	rfl_buf_init(&a->name, 0);
+	rfl_buf_init(&a->text, 0);
+	a->rated = rfl_arena_array(page->arena, most + 1, sizeof(*a->rated));
+	page->failed |= !a->rated;
+	for (size_t i = 0; a->rated && i < most; i++)
+		if (isfinite(r->points->points[i].percent_of_attainable))
+			a->rated[a->n++] = (struct rated){ &r->points->points[i],
+							   limit_of(&r->points->points[i]) };
 }
+
+static void fini(struct analysis *a)
+{
+	a->page->failed |= a->name.failed || a->text.failed;
+	rfl_buf_fini(&a->name);
+	rfl_buf_fini(&a->text);
+}
+
+/* ---- points ---- */
 
 static void say_bounds(struct analysis *a)
 {
-	static const char *const says[LIMITS] = {
-		[BY_MEMORY] = "memory-bound",
-		[BY_COMPUTE] = "compute-bound",
-		[BY_BOTH] = "at the knee, where both ceilings limit",
-		[BY_NEITHER] = "below 30 % of the roof: neither ceiling explains the time",
-		[ABOVE] = "above the roof: the bytes, the FLOPs or the ceiling are wrong (see the "
-			  "notes of the points)",
-		[BY_CONSTRUCTION] =
-			"on the bandwidth roof by construction: their bytes are a lower "
-			"bound, so that nothing follows about the limit",
-	};
-	size_t total = 0;
+	for (enum limit limit = 0; limit < LIMITS; limit++) {
+		size_t n = 0;
 
-	for (size_t i = 0; a->r->points && i < a->r->points->n; i++)
-		total += has_rate(&a->r->points->points[i]);
-	for (enum limit limit = 0; total && limit < LIMITS; limit++) {
-		const size_t n = list_limited(a, limit);
-
+		rfl_buf_reset(&a->text);
+		for (size_t i = 0; i < a->n; i++)
+			if (a->rated[i].limit == limit && n++ < NAMES_MOST)
+				rfl_buf_printf(&a->text, "%s%s (%.3g %%%s)", n > 1 ? "; " : "",
+					       rfl_report__point_name(a->rated[i].p, &a->name),
+					       a->rated[i].p->percent_of_attainable,
+					       n > 1 ? "" : " of the roof");
+		if (n > NAMES_MOST)
+			rfl_buf_printf(&a->text, "; and %zu more", n - NAMES_MOST);
 		if (n)
-			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu of %zu point%s %s %s: %s.", n,
-				      total, plural(total), n == 1 ? "is" : "are", says[limit],
-				      rfl_buf_str(&a->text));
+			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu of %zu point%s %s %s%s: %s.", n,
+				      a->n, plural(a->n), n == 1 ? "is" : "are", limits[limit].name,
+				      limits[limit].more, rfl_buf_str(&a->text));
 	}
 }
 
@@ -103,10 +114,10 @@ static void say_shares(struct analysis *a)
 	const struct rfl_point *best = NULL, *worst = NULL;
 	char name[256];
 
-	for (size_t i = 0; a->r->points && i < a->r->points->n; i++) {
-		const struct rfl_point *p = &a->r->points->points[i];
+	for (size_t i = 0; i < a->n; i++) {
+		const struct rfl_point *p = a->rated[i].p;
 
-		if (!has_rate(p) || limit_of(p) == BY_CONSTRUCTION || limit_of(p) == ABOVE)
+		if (a->rated[i].limit == BY_CONSTRUCTION || a->rated[i].limit == ABOVE)
 			continue;
 		if (!best || p->percent_of_attainable > best->percent_of_attainable)
 			best = p;
@@ -132,23 +143,20 @@ static void say_models(struct analysis *a)
 
 	for (size_t i = 0; points && i < points->n; i++) {
 		const struct rfl_point *best = NULL, *worst = NULL;
-		bool seen = false;
 		char name[256];
 
-		for (size_t k = 0; k < points->n && !seen; k++) {
+		for (size_t k = 0; k < points->n && rfl_report__first_of_env(points, i); k++) {
 			const struct rfl_point *p = &points->points[k];
 
-			if (!rfl_text_same(p->env, points->points[i].env))
-				continue;
-			seen = k < i;
-			if (!(p->attained_gflops > 0))
+			if (!rfl_text_same(p->env, points->points[i].env) ||
+			    !(p->attained_gflops > 0))
 				continue;
 			if (!best || p->attained_gflops > best->attained_gflops)
 				best = p;
 			if (!worst || p->attained_gflops < worst->attained_gflops)
 				worst = p;
 		}
-		if (seen || !best || rfl_text_same(best->model, worst->model))
+		if (!best || rfl_text_same(best->model, worst->model))
 			continue;
 		(void)snprintf(name, sizeof(name), "%s", rfl_report__point_name(worst, &a->name));
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
@@ -179,14 +187,14 @@ static int by_share_saved(const void *x, const void *y)
  * Milliseconds would favour large batches. */
 static void say_headroom(struct analysis *a)
 {
-	const size_t most = a->r->points ? a->r->points->n : 0;
-	const struct rfl_point **list = rfl_arena_array(a->page->arena, most + 1, sizeof(*list));
+	const struct rfl_point **list = rfl_arena_array(a->page->arena, a->n + 1, sizeof(*list));
 	size_t n = 0, said = 0;
 
-	for (size_t i = 0; list && i < most; i++) {
-		const struct rfl_point *p = &a->r->points->points[i];
+	a->page->failed |= !list;
+	for (size_t i = 0; list && i < a->n; i++) {
+		const struct rfl_point *p = a->rated[i].p;
 
-		if (has_rate(p) && share_saved(p) > 0 && limit_of(p) != BY_CONSTRUCTION &&
+		if (share_saved(p) > 0 && a->rated[i].limit != BY_CONSTRUCTION &&
 		    !(p->variant && strstr(p->variant, "warmup 0")))
 			list[n++] = p;
 	}
@@ -221,202 +229,65 @@ static void say_headroom(struct analysis *a)
 	}
 }
 
-/* ---- effects: two configurations that differ in one fact ---- */
+/* ---- effects: configurations that differ in one fact ---- */
 
-struct effect {
+static const struct {
 	const char *heading, *what;
 	enum rfl_ledger_at column;
-	enum rfl_ledger_at also[2]; /* columns that depend on it */
-	bool ways; /* the facts of the way differ as well: a comparison of environments */
+} effects[] = {
+	{ "Effect of the batch size", "batch size", RFL_LEDGER_AT_batch },
+	{ "Effect of the precision", "precision", RFL_LEDGER_AT_precision },
+	{ "Effect of the layout", "layout", RFL_LEDGER_AT_layout },
+	{ "Environments", "environment (with its device, threads and engine)", RFL_LEDGER_AT_env },
 };
 
-static const struct effect effects[] = {
-	{ "Effect of the batch size",
-	  "batch size",
-	  RFL_LEDGER_AT_batch,
-	  { RFL_LEDGER_AT_micro_batch, RFL_LEDGER_AT_iters },
-	  false },
-	{ "Effect of the precision",
-	  "precision",
-	  RFL_LEDGER_AT_precision,
-	  { RFL_LEDGER_AT_autocast, RFL_LEDGER_AT_iters },
-	  false },
-	{ "Effect of the layout",
-	  "layout",
-	  RFL_LEDGER_AT_layout,
-	  { RFL_LEDGER_AT_layout, RFL_LEDGER_AT_iters },
-	  false },
-	{ "Environments",
-	  "environment",
-	  RFL_LEDGER_AT_env,
-	  { RFL_LEDGER_AT_env, RFL_LEDGER_AT_iters },
-	  true },
-};
-
-static bool must_agree(const struct effect *e, const struct rfl_fact *f)
+static void say_effect(struct analysis *a, size_t effect)
 {
-	return f->column != e->column && f->column != e->also[0] && f->column != e->also[1] &&
-	       f->role != RFL_FACT_NOTE && !(e->ways && f->role == RFL_FACT_WAY);
-}
-
-static bool differ_only_in(const struct effect *e, const struct rfl_ledger_row *x,
-			   const struct rfl_ledger_row *y)
-{
-	const struct rfl_field *f = &rfl_ledger_fields[e->column];
-
-	if (!rfl_field_known(f, x) || !rfl_field_known(f, y) || rfl_field_same(f, x, y))
-		return false;
-	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (must_agree(e, &rfl_facts[i]) && !rfl_fact_same(&rfl_facts[i], x, y))
-			return false;
-	return true;
-}
-
-struct change {
-	const char *name, *from, *to, *reading;
-	struct rfl_speed_ratio ratio;
-};
-#define OF                     struct change
-#define RATIO(member_, title_) TEXT(OF, member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 3
-static const struct rfl_column of_changes[] = {
-	{ TEXT(OF, name, "Baseline") },   { TEXT(OF, from, "From") },
-	{ TEXT(OF, to, "To") },           { RATIO(ratio.value, "Ratio") },
-	{ RATIO(ratio.lo, "95 % from") }, { RATIO(ratio.hi, "to") },
-	{ TEXT(OF, reading, "Reading") },
-};
-#undef OF
-
-/* The ratio of the speeds of two configurations; NaN without runs. */
-static struct rfl_speed_ratio ratio_of(struct analysis *a, const struct rfl_repeats_config *x,
-				       const struct rfl_repeats_config *y)
-{
-	struct rfl_speed_ratio ratio = { NAN, NAN, NAN };
-	double *values = rfl_alloc_array(x->n + y->n + 1, sizeof(*values));
-
-	for (size_t i = 0; values && i < x->n; i++)
-		values[i] = x->runs[i].value;
-	for (size_t i = 0; values && i < y->n; i++)
-		values[x->n + i] = y->runs[i].value;
-	if (!values || (x->n && y->n &&
-			rfl_compare_ratio(values, x->n, values + x->n, y->n,
-					  a->r->repeats->metric->speed, &ratio, NULL) != RFL_OK))
-		a->page->failed = true;
-	free(values);
-	return ratio;
-}
-
-/* A configuration, with the hash of the facts in which it must agree with its baseline. */
-struct candidate {
-	uint64_t hash;
-	size_t config;
-};
-
-static int by_hash(const void *x, const void *y)
-{
-	const struct candidate *a = x, *b = y;
-
-	if (a->hash != b->hash)
-		return a->hash < b->hash ? -1 : 1;
-	return (a->config > b->config) - (a->config < b->config);
-}
-
-/* The baseline of each configuration: the smallest batch, or the first precision, layout or
- * environment of the ledger. SIZE_MAX: none. @return NULL if out of memory */
-static size_t *bases_of(const struct rfl_repeats *r, const struct effect *e)
-{
-	struct candidate *list = rfl_alloc_array(r->n + 1, sizeof(*list));
-	size_t *bases = rfl_alloc_array(r->n + 1, sizeof(*bases)), first = 0;
-	enum rfl_ledger_at columns[RFL_FACTS_MAX];
-	size_t n = 0;
-
-	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (must_agree(e, &rfl_facts[i]))
-			columns[n++] = rfl_facts[i].column;
-	if (!list || !bases) {
-		free(bases);
-		bases = NULL;
-		goto done;
-	}
-	for (size_t i = 0; i < r->n; i++)
-		list[i] = (struct candidate){ rfl_ledger_hash(columns, n, r->configs[i].row), i };
-	qsort(list, r->n, sizeof(*list), by_hash);
-	for (size_t i = 0; i < r->n; i++) {
-		size_t k = first = list[first].hash == list[i].hash ? first : i;
-
-		while (k < i && !(r->configs[list[k].config].n &&
-				  differ_only_in(e, r->configs[list[k].config].row,
-						 r->configs[list[i].config].row)))
-			k++;
-		bases[list[i].config] = k < i ? list[k].config : SIZE_MAX;
-	}
-done:
-	free(list);
-	return bases;
-}
-
-static void say_effect(struct analysis *a, const struct effect *e)
-{
-	const struct rfl_field *f = &rfl_ledger_fields[e->column];
-	struct rfl_table *t = rfl_table_new(of_changes, RFL_ARRAY_LEN(of_changes));
-	char from[RFL_NUM_MAX], to[RFL_NUM_MAX];
-	size_t n[RFL_SPEED_VERDICTS] = { 0 }, total = 0, single = 0;
+	const struct rfl_fact *by = &rfl_facts[rfl_fact_find(effects[effect].column)];
 	double logs = 0, low = INFINITY, high = 0;
-	size_t *bases = a->r->repeats ? bases_of(a->r->repeats, e) : NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_comparison *c = NULL;
+	size_t n = 0, single = 0;
+	char number[RFL_NUM_MAX];
 
-	a->page->failed |= a->r->repeats && !bases;
-	for (size_t i = 0; bases && i < a->r->repeats->n; i++) {
-		const struct rfl_repeats_config *y = &a->r->repeats->configs[i], *x;
-		enum rfl_speed_verdict verdict;
-		struct change row;
+	if (!a->r->repeats ||
+	    rfl_compare_by(a->r->repeats, by, NULL, CHANGE_CLEAR, &c, &err) != RFL_OK) {
+		a->page->failed |= err.rc == RFL_ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		const struct rfl_speed_ratio ratio = c->pairs[i].ratio;
 
-		if (bases[i] == SIZE_MAX || !y->n)
+		if (!(ratio.value > 0))
 			continue;
-		x = &a->r->repeats->configs[bases[i]];
-		row = (struct change){
-			.from = rfl_field_write(f, x->row, from),
-			.to = rfl_field_write(f, y->row, to),
-			.ratio = ratio_of(a, x, y),
-		};
-		if (!(row.ratio.value > 0))
-			continue;
-		verdict = rfl_compare_verdict(&row.ratio, CHANGE_CLEAR);
-		row.reading = isnan(row.ratio.lo) ? "one repeat: no interval"
-						  : rfl_speed_verdict_names[verdict];
-		n[verdict]++;
-		single += isnan(row.ratio.lo) ? 1 : 0;
-		total++;
-		logs += log(row.ratio.value);
-		low = row.ratio.value < low ? row.ratio.value : low;
-		high = row.ratio.value > high ? row.ratio.value : high;
-		if (total > RFL_REPORT_ROWS)
-			continue;
-		row.name = rfl_report__name(a->r, x, &a->name);
-		rfl_table_add(t, &row, 1, sizeof(row));
+		c->pairs[n++] = c->pairs[i];
+		single += isnan(ratio.lo) ? 1 : 0;
+		logs += log(ratio.value);
+		low = fmin(low, ratio.value);
+		high = fmax(high, ratio.value);
 	}
-	free(bases);
-	if (total) {
-		rfl_page_heading(a->page, 3, "%s", e->heading);
-		rfl_page_text(a->page, RFL_BLOCK_PARAGRAPH,
-			      "In %zu comparison%s of configurations that differ only in the %s%s, "
-			      "the ratio of "
-			      "samples per second is between %.3g and %.3g, with a geometric mean "
-			      "of %.3g: %zu faster, %zu slower, %zu the same within %g %%, %zu "
-			      "unclear%s.",
-			      total, plural(total), e->what,
-			      e->ways ? " (with its device, threads and engine)" : "", low, high,
-			      exp(logs / (double)total), n[RFL_SPEED_FASTER], n[RFL_SPEED_SLOWER],
-			      n[RFL_SPEED_SAME], 100 * CHANGE_CLEAR, n[RFL_SPEED_UNCLEAR],
-			      single ? " (configurations with one repeat have no interval)" : "");
-	}
-	if (total > RFL_REPORT_ROWS)
-		rfl_table_note(t,
-			       "The first %zu of %zu comparisons; 'roofline compare' prints all.",
-			       RFL_REPORT_ROWS, total);
-	rfl_table_note(t,
-		       "Ratio of the geometric means, with Welch's 95 %% interval; faster or "
-		       "slower if the whole interval is beyond %g %%.",
-		       100 * CHANGE_CLEAR);
-	rfl_page_table(a->page, "Ratios of samples per second", t);
+	if (n == 0)
+		goto done;
+	rfl_page_heading(a->page, 3, "%s", effects[effect].heading);
+	rfl_page_text(a->page, RFL_BLOCK_PARAGRAPH,
+		      "In %zu comparison%s of configurations that differ only in the %s, the ratio "
+		      "of samples per second is between %.3g and %.3g, with a geometric mean of "
+		      "%.3g: %zu faster, %zu slower, %zu the same within %g %%, %zu unclear%s.",
+		      n, plural(n), effects[effect].what, low, high, exp(logs / (double)n),
+		      c->count[RFL_SPEED_FASTER], c->count[RFL_SPEED_SLOWER],
+		      c->count[RFL_SPEED_SAME], 100 * CHANGE_CLEAR, c->count[RFL_SPEED_UNCLEAR],
+		      single ? " (configurations with one repeat have no interval)" : "");
+	c->n = rfl_report__rows(a->page, n, "comparisons", "'roofline compare --by' prints all");
+	rfl_buf_reset(&a->text);
+	rfl_buf_printf(&a->text, "%s %s", by->name,
+		       rfl_field_write(&rfl_ledger_fields[by->column], c->baseline, number));
+	rfl_page_table(a->page, "Ratios of samples per second",
+		       rfl_comparison_table(
+			       c, true,
+			       (const char *const[]){ rfl_buf_str(&a->text), "that of the row" },
+			       ""));
+done:
+	rfl_comparison_free(c);
 }
 
 /* ---- variability ---- */
@@ -532,20 +403,6 @@ static const struct {
 	{ "Where the time goes", say_phases },
 };
 
-static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page *page)
-{
-	*a = (struct analysis){ .r = r, .page = page };
-	rfl_buf_init(&a->name, 0);
-	rfl_buf_init(&a->text, 0);
-}
-
-static void fini(struct analysis *a)
-{
-	a->page->failed |= a->name.failed || a->text.failed;
-	rfl_buf_fini(&a->name);
-	rfl_buf_fini(&a->text);
-}
-
 void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t first = page->n;
@@ -561,7 +418,7 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 			page->n = at;
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(effects); i++)
-		say_effect(&a, &effects[i]);
+		say_effect(&a, i);
 	if (page->n == first)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "Nothing follows from these files: an analysis needs points "
@@ -618,28 +475,20 @@ static void say_fastest(struct analysis *a)
 	}
 }
 
-/* "Points: 1 memory-bound, 2 compute-bound." */
+/* "3 points: 1 memory-bound, 2 compute-bound." */
 static void count_limits(struct analysis *a)
 {
-	static const char *const names[LIMITS] = {
-		[BY_MEMORY] = "memory-bound", [BY_COMPUTE] = "compute-bound",
-		[BY_BOTH] = "at the knee",    [BY_NEITHER] = "below 30 % of the roof",
-		[ABOVE] = "above the roof",   [BY_CONSTRUCTION] = "on the roof by construction",
-	};
-	size_t n[LIMITS] = { 0 }, total = 0;
+	size_t n[LIMITS] = { 0 };
 
-	for (size_t i = 0; a->r->points && i < a->r->points->n; i++)
-		if (has_rate(&a->r->points->points[i])) {
-			n[limit_of(&a->r->points->points[i])]++;
-			total++;
-		}
+	for (size_t i = 0; i < a->n; i++)
+		n[a->rated[i].limit]++;
 	rfl_buf_reset(&a->text);
 	for (enum limit limit = 0; limit < LIMITS; limit++)
 		if (n[limit])
 			rfl_buf_printf(&a->text, "%s%zu %s", a->text.len ? ", " : "", n[limit],
-				       names[limit]);
-	if (a->text.len)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu point%s: %s.", total, plural(total),
+				       limits[limit].name);
+	if (a->n)
+		rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu point%s: %s.", a->n, plural(a->n),
 			      rfl_buf_str(&a->text));
 }
 
@@ -683,9 +532,8 @@ void rfl_report__summary(const struct rfl_report *r, struct rfl_page *page)
 	if (r->points && r->points->n > SUMMARY_MOST) {
 		say_shares(&a);
 	} else if (r->points) {
-		rfl_buf_reset(&a.text);
-		page->failed |= rfl_points_summary(r->points, r->format, &a.text, NULL) != RFL_OK;
-		rfl_page_rendered(page, "Throughput and share of the roof", &a.text);
+		rfl_page_table(page, "Throughput and share of the roof",
+			       rfl_points_summary(r->points, true));
 	}
 	if (page->n == first)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,

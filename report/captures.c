@@ -65,60 +65,22 @@ void rfl_captures__end_line(struct rfl_buf *out, size_t at)
 	rfl_buf_putc(out, '\n');
 }
 
-struct sum {
-	double value;
-	int64_t launches;
-};
-
 /* a / b if both are from the same launches and b is positive, else NaN. */
-static double ratio_of(struct sum a, struct sum b)
+static double ratio_of(const struct rfl_amount *a, const struct rfl_amount *b)
 {
-	return a.launches == b.launches && b.value > 0 ? a.value / b.value : (double)NAN;
+	return a->launches == b->launches && b->value > 0 ? a->value / b->value : (double)NAN;
 }
 
 /* A row of the table: a range, or a kernel summed over its blocks and grids. */
 struct line {
 	const struct rfl_range *range;
-	int64_t launches;
-	struct sum time, flops, bytes;
-	int64_t fp32_launches;   /* launches with known FLOPs outside the matrix units */
-	int64_t matrix_launches; /* launches with known FLOPs in the matrix units */
-	size_t index;            /* position among lines with equal time */
+	struct rfl_amounts_sum sum;
+	size_t index; /* position among lines with equal time */
 
 	/* only shown */
 	const char *kind, *name, *block, *grid;
 	double share, ai, flop_per_s, byte_per_s;
 };
-
-static void add_to(struct sum *sum, const struct rfl_amount *a)
-{
-	if (isnan(a->value))
-		return;
-	sum->value = isnan(sum->value) ? a->value : sum->value + a->value;
-	sum->launches += a->launches;
-}
-
-static struct line empty_line(const struct rfl_range *r, size_t index)
-{
-	const struct sum nothing = { .value = NAN };
-
-	return (struct line){
-		.range = r, .time = nothing, .flops = nothing, .bytes = nothing, .index = index
-	};
-}
-
-static void add_amounts(struct line *line, const struct rfl_amount *amount, int64_t launches)
-{
-	line->launches += launches;
-	add_to(&line->time, &amount[RFL_QUANTITY_TIME]);
-	add_to(&line->flops, &amount[RFL_QUANTITY_FLOPS]);
-	add_to(&line->bytes, &amount[RFL_QUANTITY_DRAM]);
-	line->fp32_launches += amount[RFL_QUANTITY_FLOPS_FP32].launches;
-	if (!isnan(amount[RFL_QUANTITY_FLOPS_TENSOR_FP16].value) &&
-	    !isnan(amount[RFL_QUANTITY_FLOPS_TENSOR_BF16].value) &&
-	    !isnan(amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value))
-		line->matrix_launches += launches;
-}
 
 static int by_index(const void *a, const void *b)
 {
@@ -135,14 +97,18 @@ static int by_name(const void *a, const void *b)
 	return order ? order : by_index(a, b);
 }
 
+static double time_of(const struct line *line)
+{
+	return line->sum.amount[RFL_QUANTITY_TIME].value;
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
-	double s = isnan(x->time.value) ? -1 : x->time.value,
-	       t = isnan(y->time.value) ? -1 : y->time.value;
+	const double s = time_of(x), t = time_of(y);
 
-	if (s != t)
-		return s > t ? -1 : 1;
+	if (isnan(s) != isnan(t) || s < t || s > t)
+		return isnan(t) || s > t ? -1 : 1;
 	return by_index(a, b);
 }
 
@@ -158,9 +124,9 @@ static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered,
 	for (size_t i = 0; i < c->nranges; i++) {
 		if ((c->ranges[i].kind == RFL_RANGE_KERNEL) != kernels)
 			continue;
-		lines[n] = empty_line(&c->ranges[i], i);
-		add_amounts(&lines[n], c->ranges[i].amount, c->ranges[i].launches);
-		n++;
+		lines[n] = (struct line){ .range = &c->ranges[i], .index = i };
+		rfl_amounts_clear(&lines[n].sum);
+		rfl_amounts_add(&lines[n++].sum, c->ranges[i].amount, c->ranges[i].launches);
 	}
 	if (n > 0 && gathered) {
 		qsort(lines, n, sizeof(*lines), by_name);
@@ -168,7 +134,8 @@ static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered,
 			struct line *last = kept > 0 ? &lines[kept - 1] : NULL;
 
 			if (last && strcmp(last->range->name, lines[i].range->name) == 0)
-				add_amounts(last, lines[i].range->amount, lines[i].launches);
+				rfl_amounts_add(&last->sum, lines[i].range->amount,
+						lines[i].range->launches);
 			else
 				lines[kept++] = lines[i];
 		}
@@ -183,29 +150,26 @@ static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered,
 
 #define GEOMETRY 1U /* show block and grid */
 
-#define TEXT(member_, title_) RFL_CELL(struct line, member_), .key = #member_, .title = (title_)
-#define REAL(member_, title_, scale_) \
-	TEXT(member_, title_), .kind = RFL_COLUMN_REAL, .scale = (scale_)
+#define SUM(quantity) sum.amount[RFL_QUANTITY_##quantity].value
 
 static const struct rfl_column range_columns[] = {
-	{ TEXT(kind, "Kind") },
-	{ TEXT(name, "Name") },
-	{ TEXT(block, "Block"), .when = GEOMETRY },
-	{ TEXT(grid, "Grid"), .when = GEOMETRY },
-	{ TEXT(launches, "Launches"), .kind = RFL_COLUMN_INT },
-	{ REAL(time.value, "Time ms", 1e-3) },
-	{ REAL(share, "Share %", 1e-2), .decimals = 1 },
-	{ REAL(flops.value, "GFLOP", 1e9) },
-	{ REAL(bytes.value, "DRAM GB", 1e9) },
-	{ REAL(ai, "FLOP/B", 1) },
-	{ REAL(flop_per_s, "GFLOP/s", 1e9) },
-	{ REAL(byte_per_s, "GB/s", 1e9) },
+	RFL_COLUMN(TEXT, struct line, kind, "kind", "Kind"),
+	RFL_COLUMN(TEXT, struct line, name, "name", "Name"),
+	RFL_COLUMN(TEXT, struct line, block, "block", "Block", .when = GEOMETRY),
+	RFL_COLUMN(TEXT, struct line, grid, "grid", "Grid", .when = GEOMETRY),
+	RFL_COLUMN(INT, struct line, sum.launches, "launches", "Launches"),
+	RFL_COLUMN(REAL, struct line, SUM(TIME), "time", "Time ms", .scale = 1e-3),
+	RFL_COLUMN(REAL, struct line, share, "share", "Share %", .scale = 1e-2, .decimals = 1),
+	RFL_COLUMN(REAL, struct line, SUM(FLOPS), "flops", "GFLOP", .scale = 1e9),
+	RFL_COLUMN(REAL, struct line, SUM(DRAM), "bytes", "DRAM GB", .scale = 1e9),
+	RFL_COLUMN(REAL, struct line, ai, "ai", "FLOP/B"),
+	RFL_COLUMN(REAL, struct line, flop_per_s, "flop_per_s", "GFLOP/s", .scale = 1e9),
+	RFL_COLUMN(REAL, struct line, byte_per_s, "byte_per_s", "GB/s", .scale = 1e9),
 };
-#undef TEXT
-#undef REAL
 
 static void put_line(struct rfl_table *t, struct line line, double all_time)
 {
+	const struct rfl_amount *amount = line.sum.amount;
 	char name[RFL_CAPTURE_NAME_MAX + 1];
 
 	line.kind = "total";
@@ -215,10 +179,10 @@ static void put_line(struct rfl_table *t, struct line line, double all_time)
 		line.block = line.range->block;
 		line.grid = line.range->grid;
 	}
-	line.share = all_time > 0 ? line.time.value / all_time : (double)NAN;
-	line.ai = ratio_of(line.flops, line.bytes);
-	line.flop_per_s = ratio_of(line.flops, line.time);
-	line.byte_per_s = ratio_of(line.bytes, line.time);
+	line.share = all_time > 0 ? time_of(&line) / all_time : (double)NAN;
+	line.ai = ratio_of(&amount[RFL_QUANTITY_FLOPS], &amount[RFL_QUANTITY_DRAM]);
+	line.flop_per_s = ratio_of(&amount[RFL_QUANTITY_FLOPS], &amount[RFL_QUANTITY_TIME]);
+	line.byte_per_s = ratio_of(&amount[RFL_QUANTITY_DRAM], &amount[RFL_QUANTITY_TIME]);
 	rfl_table_add(t, &line, 1, sizeof(line));
 }
 
@@ -282,8 +246,7 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++) {
 		const struct rfl_amount *a = &c->total[ratios[i].a], *b = &c->total[ratios[i].b];
-		double value = ratio_of((struct sum){ a->value, a->launches },
-					(struct sum){ b->value, b->launches });
+		const double value = ratio_of(a, b);
 
 		/* The cycles of several processors divided by the time of one process are not a
 		 * clock rate. */
@@ -314,10 +277,17 @@ static void put_said(struct rfl_buf *out, const char *what, const char *text)
  * them. */
 static bool did_none(const struct line *line)
 {
-	return line->flops.value == 0 && line->flops.launches == line->launches &&
-	       line->fp32_launches == line->launches &&
-	       (line->matrix_launches == line->launches ||
-		rfl_kernel_classify(line->range->name) != RFL_KERNEL_MATRIX);
+	static const enum rfl_quantity known[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_FLOPS_FP32,
+						   RFL_QUANTITY_FLOPS_TENSOR_FP16,
+						   RFL_QUANTITY_FLOPS_TENSOR_BF16,
+						   RFL_QUANTITY_FLOPS_TENSOR_TF32 };
+	const bool matrix = rfl_kernel_classify(line->range->name) == RFL_KERNEL_MATRIX;
+	const struct rfl_amount *amount = line->sum.amount;
+	size_t n = 0;
+
+	while (n < RFL_ARRAY_LEN(known) && amount[known[n]].launches == line->sum.launches)
+		n++;
+	return amount[RFL_QUANTITY_FLOPS].value == 0 && n >= (matrix ? RFL_ARRAY_LEN(known) : 2);
 }
 
 /* List kernels without FLOPs, such as copies, casts and comparisons. */
@@ -333,7 +303,7 @@ static void put_zero_kernels(const struct rfl_capture *c, const struct line *lin
 	for (size_t i = 0; i < n; i++) {
 		if (!did_none(&lines[i]))
 			continue;
-		time_s += isnan(lines[i].time.value) ? 0 : lines[i].time.value;
+		time_s += isnan(time_of(&lines[i])) ? 0 : time_of(&lines[i]);
 		zero++;
 	}
 	if (zero == 0)
@@ -347,12 +317,12 @@ static void put_zero_kernels(const struct rfl_capture *c, const struct line *lin
 		if (!did_none(line))
 			continue;
 		rfl_buf_puts(out, "  ");
-		if (!isnan(line->time.value))
+		if (!isnan(time_of(line)))
 			rfl_buf_printf(out, "%s ms  ",
-				       rfl_num_people(line->time.value * 1e3, 4, number));
-		if (!isnan(line->time.value) && all_time > 0)
+				       rfl_num_people(time_of(line) * 1e3, 4, number));
+		if (!isnan(time_of(line)) && all_time > 0)
 			rfl_buf_printf(out, "%s %%  ",
-				       rfl_num_fixed(100 * line->time.value / all_time, 1, number));
+				       rfl_num_fixed(100 * time_of(line) / all_time, 1, number));
 		rfl_buf_printf(out, "%s\n", rfl_captures__short_name(line->range->name, name));
 		shown++;
 	}
@@ -406,7 +376,6 @@ static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capt
 	const double all_time = c->total[RFL_QUANTITY_TIME].value;
 	const size_t shown = view->most > 0 && view->most < n ? view->most : n;
 	struct rfl_table *t;
-	struct line total;
 	enum rfl_rc rc;
 
 	if (n == 0)
@@ -415,9 +384,10 @@ static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capt
 	for (size_t i = 0; i < shown; i++)
 		put_line(t, lines[i], all_time);
 	if (lines[0].range->kind == c->total_kind) {
-		total = empty_line(NULL, 0);
-		add_amounts(&total, c->total, rfl_capture_launches_of_total(c));
-		put_line(t, total, total.time.value);
+		struct line total = { .sum.launches = rfl_capture_launches_of_total(c) };
+
+		memcpy(total.sum.amount, c->total, sizeof(c->total));
+		put_line(t, total, time_of(&total));
 	}
 	if (shown < n)
 		rfl_table_note(t, "Rows with the longest time: %zu of %zu.", shown, n);

@@ -366,8 +366,8 @@ static bool is_report(const struct rfl_complexity *r)
 	return r->ncolumns == 1 && strcmp(r->columns[0], "report") == 0;
 }
 
-static enum rfl_rc choose_columns(struct sheet *sheet, const struct rfl_complexity *r,
-				  enum rfl_format format, struct rfl_err *err)
+static enum rfl_rc choose_columns(struct sheet *sheet, const struct rfl_complexity *r, bool people,
+				  struct rfl_err *err)
 {
 	static const char *const part_titles[] = { "Model", "Module", "Layer", "Kind" };
 	enum rfl_rc rc = RFL_OK;
@@ -383,7 +383,7 @@ static enum rfl_rc choose_columns(struct sheet *sheet, const struct rfl_complexi
 	}
 	for (size_t i = 0; !sheet->report && i < r->ncolumns && rc == RFL_OK; i++)
 		rc = add_chosen(sheet, r, r->columns[i], err);
-	if (!r->ncolumns && rfl_complexity__for_people(format))
+	if (!r->ncolumns && people)
 		add_for_people(sheet, r);
 	else if (!r->ncolumns)
 		add_for_programs(sheet, r);
@@ -698,19 +698,18 @@ static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
 		       rfl_fusion_names[r->options.roof->fusion]);
 }
 
-enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format format,
-				 struct rfl_buf *out, struct rfl_err *err)
+enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,
+				  struct rfl_table *ret[2], struct rfl_err *err)
 {
 	struct sheet work = { .table = NULL }, memory = { .table = NULL };
-	const bool people = rfl_complexity__for_people(format);
-	/* programs read only one table, which includes the memory */
-	const bool apart = people && !r->ncolumns && r->train && r->options.memory;
-	enum rfl_rc rc = choose_columns(&work, r, format, err);
+	enum rfl_rc rc = choose_columns(&work, r, people, err);
 
+	ret[0] = ret[1] = NULL;
 	if (rc != RFL_OK)
 		return rc;
 	work.table = rfl_table_new(work.columns, work.n);
-	if (apart) {
+	/* programs read only one table, which includes the memory */
+	if (people && !r->ncolumns && r->train && r->options.memory) {
 		add_keys(&memory, r,
 			 r->options.by == RFL_SUMMARY_BY_MODEL || !one_name(r)
 				 ? "model context batch "
@@ -720,22 +719,35 @@ enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format
 	}
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		rc = add_network(&work, &memory, r, r->items[i], people, err);
+	if (rc != RFL_OK) {
+		rfl_table_free(work.table);
+		rfl_table_free(memory.table);
+		return rc;
+	}
+	put_notes(&work, r);
+	note_memory(&memory, r);
+	ret[0] = work.table;
+	ret[1] = memory.table;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format format,
+				 struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_table *tables[2];
+	const bool people = rfl_complexity__for_people(format);
+	enum rfl_rc rc = rfl_complexity_tables(r, people, tables, err);
+
 	if (rc != RFL_OK)
-		goto done;
+		return rc;
 	if (people && !r->ncolumns)
 		put_heading(r, "work and traffic", r->train, r->options.by, out);
-	put_notes(&work, r);
-	rc = rfl_table_finish(work.table, format, out, err);
-	work.table = NULL;
-	if (rc == RFL_OK && apart) {
+	rc = rfl_table_finish(tables[0], format, out, err);
+	if (rc == RFL_OK && tables[1]) {
 		rfl_buf_putc(out, '\n');
 		put_heading(r, "memory", true, RFL_SUMMARY_BY_MODEL, out);
-		note_memory(&memory, r);
-		rc = rfl_table_finish(memory.table, format, out, err);
-		memory.table = NULL;
+		return rfl_table_finish(tables[1], format, out, err);
 	}
-done:
-	rfl_table_free(work.table);
-	rfl_table_free(memory.table);
+	rfl_table_free(tables[1]);
 	return rc;
 }

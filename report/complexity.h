@@ -58,6 +58,14 @@ void rfl_complexity_needs(struct rfl_complexity *r, bool document);
 enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format format,
 				 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * Make the tables of rfl_complexity_table().
+ * @param ret  of work, and of memory or NULL; free them, or finish them. On failure both are NULL
+ * @return as rfl_complexity_table()
+ */
+enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,
+				  struct rfl_table *ret[2], struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** List all columns for `--columns`: key, title, rows, needs and meaning. */
 enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf *out,
 					 struct rfl_err *err) RFL_WARN_UNUSED;

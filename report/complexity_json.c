@@ -10,35 +10,13 @@
 
 static const char *const pass_names[] = { "forward", "dgrad", "wgrad", "recompute" };
 
-/* Add a member. An object becomes NULL when memory runs out; adding it to another object then
- * fails. */
-static void put(json_t **o, const char *key, json_t *take_value)
-{
-	if (*o && json_object_set_new(*o, key, take_value) == 0)
-		return;
-	if (!*o)
-		json_decref(take_value);
-	json_decref(*o);
-	*o = NULL;
-}
-
-static void append(json_t **list, json_t *take_value)
-{
-	if (*list && json_array_append_new(*list, take_value) == 0)
-		return;
-	if (!*list)
-		json_decref(take_value);
-	json_decref(*list);
-	*list = NULL;
-}
-
 /* Create an object with one integer for each name. */
 static json_t *named_ints(const char *const *names, const int64_t *values, int n)
 {
 	json_t *o = json_object();
 
 	for (int i = 0; i < n; i++)
-		put(&o, names[i], json_integer(I(values[i])));
+		rfl_json_put(&o, names[i], json_integer(I(values[i])));
 	return o;
 }
 
@@ -61,7 +39,7 @@ static json_t *convention(const struct rfl_complexity *r)
 	json_t *frozen = json_array();
 
 	for (size_t i = 0; i < c->nfrozen; i++)
-		append(&frozen, json_string(c->frozen[i]));
+		rfl_json_append(&frozen, json_string(c->frozen[i]));
 	return json_pack(
 		"{s:s, s:i, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:s, s:s, s:s, s:b, s:I, s:o, s:s, "
 		"s:s, s:I, s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}",
@@ -93,9 +71,9 @@ static json_t *facts_of(const struct rfl_summary *s)
 	json_t *shape = json_array(), *passes = json_object(), *forward, *step, *o;
 
 	for (int i = 0; i < input->ndim; i++)
-		append(&shape, json_integer(I(input->dim[i])));
+		rfl_json_append(&shape, json_integer(I(input->dim[i])));
 	for (int i = 0; i < RFL_PASS_COUNT; i++)
-		put(&passes, pass_names[i], elementwise(&t->elementwise[i]));
+		rfl_json_put(&passes, pass_names[i], elementwise(&t->elementwise[i]));
 	forward = json_pack("{s:I, s:I, s:I, s:I, s:o}", "macs", I(f->macs[RFL_PASS_FORWARD]),
 			    "macs_excl_padding", I(f->macs_excl_padding), "flops",
 			    I(rfl_count_forward_flops(inference)), "bias_adds", I(f->bias_adds),
@@ -118,7 +96,7 @@ static json_t *facts_of(const struct rfl_summary *s)
 		      I(training->optimizer.write_bytes), "elementwise",
 		      elementwise(&training->optimizer_flops));
 	if (s->context_length)
-		put(&o, "context_length", json_integer(I(s->context_length)));
+		rfl_json_put(&o, "context_length", json_integer(I(s->context_length)));
 	return o;
 }
 
@@ -157,7 +135,7 @@ static json_t *attained_of(const struct rfl_attained *a)
 	json_t *limits = json_object();
 
 	for (int i = 0; i < RFL_LIMIT_COUNT; i++)
-		put(&limits, rfl_limit_names[i], rfl_json_real(a->limit_s[i]));
+		rfl_json_put(&limits, rfl_limit_names[i], rfl_json_real(a->limit_s[i]));
 	return json_pack("{s:o, s:s?, s:o}", "time_s", rfl_json_real(rfl_attained_time(a)), "bound",
 			 rfl_limit_names[rfl_attained_bound(a)], "limits_s", limits);
 }
@@ -171,13 +149,13 @@ static json_t *batch_of(const struct rfl_summary *s)
 			      scope_of(s->count[1], RFL_SCOPE_STEP));
 
 	if (s->memory[1])
-		put(&o, "memory",
-		    json_pack("{s:o, s:o}", "forward", memory_of(s, s->memory[0]), "training",
-			      memory_of(s, s->memory[1])));
+		rfl_json_put(&o, "memory",
+			     json_pack("{s:o, s:o}", "forward", memory_of(s, s->memory[0]),
+				       "training", memory_of(s, s->memory[1])));
 	if (s->options.roof)
-		put(&o, "attained",
-		    json_pack("{s:o, s:o}", "forward", attained_of(&work[0].attained), "training",
-			      attained_of(&work[1].attained)));
+		rfl_json_put(&o, "attained",
+			     json_pack("{s:o, s:o}", "forward", attained_of(&work[0].attained),
+				       "training", attained_of(&work[1].attained)));
 	return o;
 }
 
@@ -188,7 +166,7 @@ static json_t *work_of(const struct rfl_summary_work *w, bool times)
 			      named_ints(rfl_fusion_names, w->bytes, RFL_FUSION_COUNT));
 
 	if (times)
-		put(&o, "attained", attained_of(&w->attained));
+		rfl_json_put(&o, "attained", attained_of(&w->attained));
 	return o;
 }
 
@@ -202,7 +180,7 @@ static json_t *row_of(const struct rfl_summary *s, const struct rfl_summary_row 
 			      named_ints(pass_names, r->work[1].pass_macs, RFL_PASS_COUNT));
 
 	if (s->memory[1])
-		put(&o, "saved_bytes", json_integer(I(r->saved_bytes)));
+		rfl_json_put(&o, "saved_bytes", json_integer(I(r->saved_bytes)));
 	return o;
 }
 
@@ -219,10 +197,10 @@ static json_t *fit_of(const struct rfl_fit *f, const struct rfl_fit_device *devi
 		known_int(f->batch > 0 && f->next_peak >= 0 ? f->next_peak : RFL_INT_UNKNOWN));
 
 	if (f->has_context) {
-		put(&o, "context_batch", json_integer(I(f->context_batch)));
-		put(&o, "largest_context", json_integer(I(f->context)));
-		put(&o, "context_peak_bytes",
-		    known_int(f->context > 0 ? f->context_peak : RFL_INT_UNKNOWN));
+		rfl_json_put(&o, "context_batch", json_integer(I(f->context_batch)));
+		rfl_json_put(&o, "largest_context", json_integer(I(f->context)));
+		rfl_json_put(&o, "context_peak_bytes",
+			     known_int(f->context > 0 ? f->context_peak : RFL_INT_UNKNOWN));
 	}
 	return o;
 }
@@ -239,9 +217,9 @@ static enum rfl_rc model_of(const struct rfl_complexity *r, struct rfl_summary *
 		if (rc != RFL_OK)
 			break;
 		rfl_summary_sum(s);
-		append(&batches, batch_of(s));
+		rfl_json_append(&batches, batch_of(s));
 		for (size_t k = 0; with_rows && k < s->rows->n; k++)
-			append(&rows, row_of(s, &s->rows->rows[k]));
+			rfl_json_append(&rows, row_of(s, &s->rows->rows[k]));
 	}
 	for (size_t i = 0; i < r->npeers && rc == RFL_OK; i++) {
 		const struct rfl_peer *p = r->peers[i];
@@ -249,13 +227,14 @@ static enum rfl_rc model_of(const struct rfl_complexity *r, struct rfl_summary *
 
 		rc = rfl_complexity__peer(s, p, &line, err);
 		if (rc == RFL_OK)
-			append(&peers,
-			       json_pack("{s:s, s:s, s:s, s:b, s:o, s:I, s:s?, s:s, s:s?}", "tool",
-					 p->name, "version", p->version, "prints", p->prints,
-					 "is_flops", p->is_flops, "total", known_int(line.total),
-					 "core", I(line.core), "reason",
-					 line.why.rc == RFL_OK ? NULL : line.why.msg, "rule",
-					 p->rule, "wrong", p->wrong));
+			rfl_json_append(&peers,
+					json_pack("{s:s, s:s, s:s, s:b, s:o, s:I, s:s?, s:s, s:s?}",
+						  "tool", p->name, "version", p->version, "prints",
+						  p->prints, "is_flops", p->is_flops, "total",
+						  known_int(line.total), "core", I(line.core),
+						  "reason",
+						  line.why.rc == RFL_OK ? NULL : line.why.msg,
+						  "rule", p->rule, "wrong", p->wrong));
 	}
 	if (rc != RFL_OK) {
 		json_decref(batches);
@@ -264,16 +243,16 @@ static enum rfl_rc model_of(const struct rfl_complexity *r, struct rfl_summary *
 		return rc;
 	}
 	model = facts_of(s);
-	put(&model, "batches", batches);
+	rfl_json_put(&model, "batches", batches);
 	if (with_rows)
-		put(&model, "rows", json_incref(rows));
+		rfl_json_put(&model, "rows", json_incref(rows));
 	if (r->npeers)
-		put(&model, "peers", json_incref(peers));
+		rfl_json_put(&model, "peers", json_incref(peers));
 	if (s->fit)
-		put(&model, "fit", fit_of(s->fit, &r->device));
+		rfl_json_put(&model, "fit", fit_of(s->fit, &r->device));
 	json_decref(rows);
 	json_decref(peers);
-	append(models, model);
+	rfl_json_append(models, model);
 	return RFL_OK;
 }
 
@@ -296,9 +275,9 @@ enum rfl_rc rfl_complexity_json(const struct rfl_complexity *r, const char *vers
 			 version, "by", rfl_summary_by_names[r->options.by], "convention",
 			 convention(r), "models", models);
 	if (roof)
-		put(&root, "roof",
-		    json_pack("{s:s, s:s, s:s}", "env", roof->env, "fusion",
-			      rfl_fusion_names[roof->fusion], "about", roof->about));
+		rfl_json_put(&root, "roof",
+			     json_pack("{s:s, s:s, s:s}", "env", roof->env, "fusion",
+				       rfl_fusion_names[roof->fusion], "about", roof->about));
 	if (!root)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	*ret = root;

@@ -14,7 +14,16 @@
 
 static void item(struct rfl_page *page, const char *text)
 {
-	rfl_page_text(page, RFL_BLOCK_ITEM, "%s", text);
+	rfl_page_text(page, RFL_BLOCK_ITEM, "%s.", text);
+}
+
+/* "3 of 4 points ...", unless there are none. */
+static void say_share(struct rfl_page *page, const char *before, size_t n, size_t of,
+		      const char *what, const char *says)
+{
+	if (n)
+		rfl_page_text(page, RFL_BLOCK_ITEM, "%s%zu of %zu %s%s %s.", before, n, of, what,
+			      plural(of), says);
 }
 
 static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page)
@@ -38,7 +47,7 @@ static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(inputs); i++)
 		if (!inputs[i].input)
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%s.", inputs[i].says);
+			item(page, inputs[i].says);
 }
 
 static void say_failed_runs(const struct rfl_report *r, struct rfl_page *page)
@@ -72,7 +81,8 @@ static void say_failed_runs(const struct rfl_report *r, struct rfl_page *page)
 			      kinds - FAILURES_MOST);
 }
 
-static void say_few_repeats(const struct rfl_report *r, struct rfl_page *page)
+/* Configurations that ran once, and those that 'points --skip-missing' left out. */
+static void say_configurations(const struct rfl_report *r, struct rfl_page *page)
 {
 	size_t single = 0, n = 0;
 
@@ -80,11 +90,12 @@ static void say_few_repeats(const struct rfl_report *r, struct rfl_page *page)
 		single += r->repeats->configs[i].n == 1;
 		n += r->repeats->configs[i].n > 0;
 	}
-	if (single)
-		rfl_page_text(page, RFL_BLOCK_ITEM,
-			      "%zu of %zu configuration%s %s run once: %s spread is unknown.",
-			      single, n, plural(n), single == 1 ? "was" : "were",
-			      single == 1 ? "its" : "their");
+	say_share(page, "", single, n, "configuration",
+		  "had only one run, so that the spread is unknown");
+	say_share(page, "", r->points && n > r->points->n ? n - r->points->n : 0, n,
+		  "configuration",
+		  "with a successful run had no ceiling or no count for 'roofline points', or its "
+		  "file is older than the run");
 }
 
 static void say_flags(const struct rfl_report *r, struct rfl_page *page)
@@ -92,13 +103,14 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 	static const struct {
 		const char *flag, *says;
 	} flags[] = {
-		{ "unstable", "had unsteady step times" },
-		{ "drift", "drifted within the measured window" },
-		{ "loader_bound", "waited for the data loader" },
-		{ "throttled", "ran throttled" },
-		{ "not_warm", "began before the machine was warm" },
-		{ "few_steps", "had too few steps for the statistics of their times" },
-		{ "until_missed", "did not reach the value of --until" },
+		{ "unstable", "had unsteady step times (flag unstable)" },
+		{ "drift", "drifted within the measured window (flag drift)" },
+		{ "loader_bound", "waited for the data loader (flag loader_bound)" },
+		{ "throttled", "ran throttled (flag throttled)" },
+		{ "not_warm", "began before the machine was warm (flag not_warm)" },
+		{ "few_steps",
+		  "had too few steps for the statistics of their times (flag few_steps)" },
+		{ "until_missed", "did not reach the value of --until (flag until_missed)" },
 	};
 	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
 
@@ -113,32 +125,12 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 			while (rfl_span_next_word(&rest, &word))
 				n += rfl_span_is(word, flags[f].flag);
 		}
-		if (n)
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%zu of %zu run%s %s (flag %s).", n,
-				      ledger->nrows, plural(ledger->nrows), flags[f].says,
-				      flags[f].flag);
+		say_share(page, "", n, ledger->nrows, "run", flags[f].says);
 	}
 }
 
-/* Ceilings that limit points and were not measured, and those that are unknown. */
 static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 {
-	size_t given = 0, n = 0;
-
-	for (size_t i = 0; r->points && i < r->points->n; i++) {
-		const struct rfl_point *p = &r->points->points[i];
-
-		n += isfinite(p->percent_of_attainable);
-		given += isfinite(p->percent_of_attainable) &&
-			 !(rfl_text_same(p->peak_gflops_status, "measured") &&
-			   rfl_text_same(p->peak_gbps_status, "measured"));
-	}
-	if (given)
-		rfl_page_text(page, RFL_BLOCK_ITEM,
-			      "%zu of %zu point%s %s under a ceiling that was not measured on the "
-			      "machine; %s of the roof depends on a value from elsewhere.",
-			      given, n, plural(n), given == 1 ? "is" : "are",
-			      given == 1 ? "its share" : "their share");
 	for (size_t i = 0; r->peaks && i < r->peaks->nenvs; i++) {
 		const struct rfl_peaks_env *env = &r->peaks->envs[i];
 
@@ -171,35 +163,43 @@ static void say_doubts(const struct rfl_report *r, struct rfl_page *page)
 		(void)rfl_merge_check_devices(r->points, r->peaks, doubt, page);
 }
 
-static void say_bytes(const struct rfl_report *r, struct rfl_page *page)
+static void say_points(const struct rfl_report *r, struct rfl_page *page)
 {
-	size_t counted = 0, lower = 0, doubtful = 0, n = 0;
+	size_t rated = 0, given = 0, counted = 0, lower = 0, doubtful = 0;
+	const size_t n = r->points ? r->points->n : 0;
+	bool ledger = false, peaks = false; /* computed from other files than those of the report */
 
-	for (size_t i = 0; r->points && i < r->points->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct rfl_point *p = &r->points->points[i];
 		const char *source = p->bytes_source ? p->bytes_source : "";
+		const bool has_rate = isfinite(p->percent_of_attainable);
 
-		n++;
+		rated += has_rate;
+		given += has_rate && !(rfl_text_same(p->peak_gflops_status, "measured") &&
+				       rfl_text_same(p->peak_gbps_status, "measured"));
 		lower += strcmp(source, "lower-bound") == 0;
 		counted += strncmp(source, "unfused", 7) == 0 || strcmp(source, "fused") == 0 ||
 			   strcmp(source, "compulsory") == 0;
 		doubtful += p->counters_validity && strcmp(p->counters_validity, "ok") != 0;
+		ledger |=
+			r->runs_hash && p->ledger_hash && strcmp(p->ledger_hash, r->runs_hash) != 0;
+		peaks |= r->peaks && p->peaks_hash && strcmp(p->peaks_hash, r->peaks->hash) != 0;
 	}
-	if (counted)
-		rfl_page_text(page, RFL_BLOCK_ITEM,
-			      "The bytes of %zu of %zu point%s are counted from the network, not "
-			      "measured: caches and fused kernels can move fewer, padding and "
-			      "copies more.",
-			      counted, n, plural(n));
-	if (lower)
-		rfl_page_text(page, RFL_BLOCK_ITEM,
-			      "The bytes of %zu of %zu point%s are a lower bound (rate / "
-			      "bandwidth), which places them on the roof.",
-			      lower, n, plural(n));
-	if (doubtful)
-		rfl_page_text(page, RFL_BLOCK_ITEM,
-			      "The counters of %zu point%s are incomplete, estimated or doubtful.",
-			      doubtful, plural(doubtful));
+	if (ledger)
+		item(page, "The points were computed from a different state of the ledger; run "
+			   "'roofline points' again");
+	if (peaks)
+		item(page, "The points were computed with different ceilings; run 'roofline "
+			   "points' again");
+	say_share(page, "The shares of the roof of ", given, rated, "point",
+		  "depend on a ceiling that was not measured on the machine");
+	say_share(page, "The bytes of ", counted, n, "point",
+		  "are counted from the network, not measured: caches and fused kernels can move "
+		  "fewer, padding and copies more");
+	say_share(page, "The bytes of ", lower, n, "point",
+		  "are a lower bound (rate / bandwidth), which places them on the roof");
+	say_share(page, "The counters of ", doubtful, n, "point",
+		  "are incomplete, estimated or doubtful");
 }
 
 static void say_counters(const struct rfl_report *r, struct rfl_page *page)
@@ -264,14 +264,8 @@ static void say_synthetic(const struct rfl_report *r, struct rfl_page *page)
 
 	for (size_t i = 0; ledger && i < ledger->nrows; i++)
 		n += rfl_text_same(ledger->rows[i].data_mode, "synthetic");
-	if (n)
-		rfl_page_text(page, RFL_BLOCK_ITEM,
-			      "%zu of %zu run%s used synthetic data, without reading or decoding "
-			      "%s.",
-			      n, ledger->nrows, plural(ledger->nrows),
-			      r->kind == RFL_REPORT_LM || r->kind == RFL_REPORT_ATTENTION
-				      ? "files"
-				      : "images");
+	say_share(page, "", n, ledger ? ledger->nrows : 0, "run",
+		  "used synthetic data, without reading or decoding files");
 }
 
 static void say_notes(const struct rfl_report *r, struct rfl_page *page)
@@ -288,44 +282,9 @@ static void say_notes(const struct rfl_report *r, struct rfl_page *page)
 			rfl_page_text(page, RFL_BLOCK_ITEM, "%.*s.", (int)line.len, line.at);
 }
 
-/* Report points that were computed from files other than those of the report. */
-static void say_other_files(const struct rfl_report *r, struct rfl_page *page)
-{
-	const struct rfl_point *p = r->points ? r->points->points : NULL;
-	bool ledger = false, peaks = false;
-
-	for (size_t i = 0; p && i < r->points->n; i++, p++) {
-		ledger |=
-			r->runs_hash && p->ledger_hash && strcmp(p->ledger_hash, r->runs_hash) != 0;
-		peaks |= r->peaks && p->peaks_hash && strcmp(p->peaks_hash, r->peaks->hash) != 0;
-	}
-	if (ledger)
-		item(page, "The points were computed from a different state of the ledger; "
-			   "run 'roofline points' again.");
-	if (peaks)
-		item(page, "The points were computed with different ceilings; run 'roofline "
-			   "points' again.");
-}
-
-/* Report successful configurations that 'points --skip-missing' left out. */
-static void say_left_out(const struct rfl_report *r, struct rfl_page *page)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; r->points && r->repeats && i < r->repeats->n; i++)
-		n += r->repeats->configs[i].n > 0;
-	if (r->points && n > r->points->n)
-		rfl_page_text(
-			page, RFL_BLOCK_ITEM,
-			"%zu of %zu configurations with a successful run have no point: "
-			"'roofline points' found no ceiling or no count for them, or the file "
-			"is older.",
-			n - r->points->n, n);
-}
-
 static void (*const limitations[])(const struct rfl_report *r, struct rfl_page *page) = {
-	say_missing_inputs, say_other_files, say_left_out, say_failed_runs, say_few_repeats,
-	say_flags,          say_ceilings,    say_doubts,   say_bytes,       say_counters,
+	say_missing_inputs, say_failed_runs, say_configurations, say_flags,
+	say_points,         say_ceilings,    say_doubts,         say_counters,
 	say_totals,         say_synthetic,   say_notes,
 };
 
@@ -336,5 +295,5 @@ void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(limitations); i++)
 		limitations[i](r, page);
 	if (page->n == first)
-		item(page, "These files show none.");
+		item(page, "These files show none");
 }

@@ -42,8 +42,10 @@ void rfl_page_free(struct rfl_page *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++) {
 		rfl_scene_free(p->blocks[i].scene);
+		rfl_table_free(p->blocks[i].table);
+	}
 	rfl_arena_free(p->arena);
 	free(p->blocks);
 	free(p);
@@ -97,25 +99,19 @@ void rfl_page_text(struct rfl_page *p, enum rfl_block_kind kind, const char *fmt
 	va_end(ap);
 }
 
-void rfl_page_rendered(struct rfl_page *p, const char *caption, const struct rfl_buf *body)
-{
-	struct rfl_block *b = add(p, RFL_BLOCK_TABLE);
-
-	b->body = keep(p, body);
-	b->text = copy(p, caption);
-}
-
 void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *take_table)
 {
-	const size_t rows = rfl_table_rows(take_table);
-	struct rfl_buf body;
+	struct rfl_block *b = NULL;
 
-	rfl_buf_init(&body, 0);
-	if (rfl_table_finish(take_table, p->format, &body, NULL) != RFL_OK)
-		p->failed = true; /* also if the table has lost rows */
-	else if (rows)
-		rfl_page_rendered(p, caption, &body);
-	rfl_buf_fini(&body);
+	p->failed |= rfl_table_trim(take_table, NULL) != RFL_OK; /* also if it has lost rows */
+	if (!p->failed && rfl_table_rows(take_table) > 0)
+		b = add(p, RFL_BLOCK_TABLE);
+	if (!b || p->failed) {
+		rfl_table_free(take_table);
+		return;
+	}
+	b->table = take_table;
+	b->text = copy(p, caption);
 }
 
 void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,

@@ -27,12 +27,11 @@ struct rfl_block {
 	enum rfl_block_kind kind;
 	int level;        /**< level of a heading: 2 or 3; the title of the page is level 1 */
 	const char *text; /**< caption of a table or figure */
-	/** A table in the format of the page, an SVG file, or the PNG file of a picture in a PDF.
-	 */
-	const char *body;
-	size_t body_len;         /**< of a picture */
-	const char *name;        /**< file name of a figure next to a Markdown page */
+	const char *body; /**< an SVG file, or the PNG file of a picture in a PDF */
+	size_t body_len;  /**< of a picture */
+	const char *name; /**< file name of a figure next to a Markdown page */
 	struct rfl_scene *scene; /**< a figure of a PDF, owned by the page; NULL otherwise */
+	struct rfl_table *table; /**< owned by the page; NULL otherwise */
 };
 
 struct rfl_page {
@@ -60,11 +59,8 @@ void rfl_page_heading(struct rfl_page *p, int level, const char *fmt, ...) RFL_P
 void rfl_page_text(struct rfl_page *p, enum rfl_block_kind kind, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 
-/** Append a table and free it; a table without rows is omitted. */
+/** Append a table, trimmed; one without rows is omitted. @param caption  "": none, in Markdown */
 void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *take_table);
-
-/** Append a table that was rendered in the format of the page. */
-void rfl_page_rendered(struct rfl_page *p, const char *caption, const struct rfl_buf *body);
 
 /** Append a figure. @param name  of its file next to a Markdown page */
 void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,

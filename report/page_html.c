@@ -133,7 +133,8 @@ static void put_block(const struct rfl_page *p, size_t i, bool *in_section, stru
 	case RFL_BLOCK_TABLE:
 		put_element(out, "<figure class=\"table\">\n<figcaption>", b->text,
 			    "</figcaption>\n");
-		rfl_buf_printf(out, "%s</figure>\n", b->body);
+		out->failed |= rfl_table_render(b->table, RFL_FORMAT_HTML, out, NULL) != 0;
+		rfl_buf_puts(out, "</figure>\n");
 		break;
 	case RFL_BLOCK_FIGURE:
 		put_element(out, "<details class=\"picture\" open>\n<summary>Figure for print: ",

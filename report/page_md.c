@@ -62,9 +62,12 @@ void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out)
 			put_code(out, b->text);
 			continue;
 		case RFL_BLOCK_TABLE:
-			rfl_buf_puts(out, "**");
-			put_plain(out, b->text);
-			rfl_buf_printf(out, "**\n\n%s", b->body);
+			if (*b->text) {
+				rfl_buf_puts(out, "**");
+				put_plain(out, b->text);
+				rfl_buf_puts(out, "**\n\n");
+			}
+			out->failed |= rfl_table_render(b->table, RFL_FORMAT_MD, out, NULL) != 0;
 			continue;
 		case RFL_BLOCK_FIGURE:
 		case RFL_BLOCK_PICTURE:

@@ -229,11 +229,8 @@ static const struct style cell_style = { .word = WORD_MOST };
 static const struct style head_style = { .word = WORD_MOST, .bold = true };
 
 struct grid {
-	const char **cells; /* titles, then rows */
-	const char *notes;
-	size_t ncolumns, nrows; /* rows with the titles */
+	struct rfl_table_texts t;
 	struct column {
-		bool number;
 		double whole, least[2]; /* em: of the whole text; with few lines, of its words */
 		double width;           /* points */
 		PangoLayout *layout;    /* of the cell that is written next */
@@ -241,56 +238,24 @@ struct grid {
 	int tight; /* index of `least` */
 };
 
-static size_t count(const char *text, size_t len, char c)
+static bool is_number(const struct grid *g, size_t column)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n += text[i] == c;
-	return n;
-}
-
-/* Split a table in RFL_FORMAT_PDF. @return false: out of memory */
-static bool read_grid(struct pdf *d, const char *body, struct grid *g)
-{
-	const char *end = strstr(body, "\n\n");
-	const size_t len = end ? (size_t)(end - body) + 1 : strlen(body);
-	char *s = rfl_arena_strdup(d->arena, body), *notes;
-
-	*g = (struct grid){ .nrows = count(body, len, '\n') };
-	g->ncolumns = count(body, strcspn(body, "\n"), '\t') + 1;
-	g->cells = rfl_arena_array(d->arena, g->ncolumns * g->nrows, sizeof(*g->cells));
-	g->columns = rfl_arena_array(d->arena, g->ncolumns, sizeof(*g->columns));
-	if (!s || !g->cells || !g->columns)
-		return false;
-	g->notes = notes = s + len + (end != NULL);
-	if (*notes)
-		notes[strlen(notes) - 1] = '\0'; /* the last line break */
-	for (size_t n = 0; n < g->ncolumns * g->nrows; n++) {
-		const size_t cell = strcspn(s, "\t\n");
-
-		if (n < g->ncolumns)
-			g->columns[n].number = *s == '>';
-		g->cells[n] = s + (n < g->ncolumns && *s == '>');
-		s[cell] = '\0';
-		s += cell + 1;
-	}
-	return true;
+	return g->t.columns[column].kind != RFL_COLUMN_TEXT;
 }
 
 static void measure(struct pdf *d, struct grid *g)
 {
 	const double em = 10;
 
-	for (size_t i = 0; i < g->ncolumns * g->nrows; i++) {
-		struct column *c = &g->columns[i % g->ncolumns];
-		const bool title = i < g->ncolumns;
+	for (size_t i = 0; i < g->t.ncolumns * g->t.nrows; i++) {
+		struct column *c = &g->columns[i % g->t.ncolumns];
+		const bool title = i < g->t.ncolumns;
 		double width;
 
-		set_text(d->layout, title ? &head_style : &cell_style, em, g->cells[i], 0, 0);
+		set_text(d->layout, title ? &head_style : &cell_style, em, g->t.cells[i], 0, 0);
 		width = size_of(d->layout, false) / em;
 		c->whole = fmax(c->whole, width);
-		if (width > c->least[1] && (title || !c->number)) {
+		if (width > c->least[1] && (title || !is_number(g, i % g->t.ncolumns))) {
 			pango_layout_set_wrap(d->layout, PANGO_WRAP_WORD);
 			pango_layout_set_width(d->layout, 1);
 			width = fmin(size_of(d->layout, false) / em, WORD_MOST);
@@ -336,22 +301,22 @@ static double size_for(const struct pdf *d, struct grid *g, const size_t *column
 
 /* Remove the columns that have the same text in all rows, and write a note on them; at least one
  * stays. @return the number of columns left */
-static size_t drop_same(struct pdf *d, const struct grid *g, size_t *columns)
+static size_t drop_same(struct pdf *d, const struct rfl_table_texts *t, size_t *columns)
 {
 	const char *note = "";
 	size_t n = 0;
 
-	for (size_t c = 0; c < g->ncolumns; c++) {
-		const char *const *first = &g->cells[g->ncolumns + c];
+	for (size_t c = 0; c < t->ncolumns; c++) {
+		const char *const *first = &t->cells[t->ncolumns + c];
 		size_t row = 1;
 
-		while (row < g->nrows && strcmp(first[(row - 1) * g->ncolumns], *first) == 0)
+		while (row < t->nrows && strcmp(first[(row - 1) * t->ncolumns], *first) == 0)
 			row++;
-		if (row < g->nrows || g->nrows < 3)
+		if (row < t->nrows || t->nrows < 3)
 			columns[n++] = c;
 		else if (note)
 			note = rfl_arena_printf(d->arena, "%s%s %s %s", note,
-						*note ? "," : "The same in all rows:", g->cells[c],
+						*note ? "," : "The same in all rows:", t->cells[c],
 						*first);
 	}
 	if (note && *note)
@@ -362,17 +327,18 @@ static size_t drop_same(struct pdf *d, const struct grid *g, size_t *columns)
 }
 
 /* The number of the first columns that distinguish the rows. */
-static size_t columns_of_name(const struct grid *g, const size_t *columns, size_t ncolumns)
+static size_t columns_of_name(const struct rfl_table_texts *t, const size_t *columns,
+			      size_t ncolumns)
 {
-	const size_t rows = g->nrows < ROWS_COMPARED ? g->nrows : ROWS_COMPARED;
+	const size_t rows = t->nrows < ROWS_COMPARED ? t->nrows : ROWS_COMPARED;
 	size_t n = 1;
 
 	for (size_t i = 1; i < rows; i++)
 		for (size_t k = 1; k < i; k++) {
 			size_t c = 0;
 
-			while (c < ncolumns && strcmp(g->cells[i * g->ncolumns + columns[c]],
-						      g->cells[k * g->ncolumns + columns[c]]) == 0)
+			while (c < ncolumns && strcmp(t->cells[i * t->ncolumns + columns[c]],
+						      t->cells[k * t->ncolumns + columns[c]]) == 0)
 				c++;
 			n = c < ncolumns && c + 1 > n ? c + 1 : n;
 		}
@@ -389,9 +355,10 @@ static double lay_row(const struct pdf *d, const struct grid *g, const size_t *c
 		const struct column *c = &g->columns[columns[i]];
 
 		set_text(c->layout, row == 0 ? &head_style : &cell_style, size,
-			 g->cells[row * g->ncolumns + columns[i]], c->width + 0.1, d->bottom / 3);
-		pango_layout_set_alignment(c->layout,
-					   c->number ? PANGO_ALIGN_RIGHT : PANGO_ALIGN_LEFT);
+			 g->t.cells[row * g->t.ncolumns + columns[i]], c->width + 0.1,
+			 d->bottom / 3);
+		pango_layout_set_alignment(c->layout, is_number(g, columns[i]) ? PANGO_ALIGN_RIGHT
+									       : PANGO_ALIGN_LEFT);
 		height = fmax(height, size_of(c->layout, true));
 	}
 	return height + 4;
@@ -423,7 +390,7 @@ static void put_grid(struct pdf *d, const struct grid *g, const size_t *columns,
 		     double size)
 {
 	(void)fit(d, g, columns, n, size);
-	for (size_t row = 0; row < g->nrows; row++) {
+	for (size_t row = 0; row < g->t.nrows; row++) {
 		const double height = lay_row(d, g, columns, n, row, size);
 
 		if (row > 0 && d->y + height > d->bottom) {
@@ -440,7 +407,7 @@ static void put_grid(struct pdf *d, const struct grid *g, const size_t *columns,
 static void put_parts(struct pdf *d, const struct grid *g, const size_t *columns, size_t ncolumns)
 {
 	size_t *part = rfl_arena_array(d->arena, ncolumns, sizeof(*part));
-	size_t names = columns_of_name(g, columns, ncolumns), next, n;
+	size_t names = columns_of_name(&g->t, columns, ncolumns), next, n;
 
 	if (!part) {
 		no_memory(d);
@@ -466,19 +433,19 @@ static void put_parts(struct pdf *d, const struct grid *g, const size_t *columns
 	}
 }
 
-/* Write a table in RFL_FORMAT_PDF with its caption. */
-static void put_table(struct pdf *d, const char *caption, const char *body)
+static void put_table(struct pdf *d, const char *caption, const struct rfl_table *table)
 {
-	struct grid g;
+	struct grid g = { .tight = 0 };
 	size_t *columns, n;
 	double size;
 
-	if (!read_grid(d, body, &g) ||
-	    !(columns = rfl_arena_array(d->arena, g.ncolumns, sizeof(*columns)))) {
+	if (!rfl_table_texts(table, d->arena, &g.t) ||
+	    !(g.columns = rfl_arena_array(d->arena, g.t.ncolumns, sizeof(*g.columns))) ||
+	    !(columns = rfl_arena_array(d->arena, g.t.ncolumns, sizeof(*columns)))) {
 		no_memory(d);
 		return;
 	}
-	for (n = 0; n < g.ncolumns; n++) {
+	for (n = 0; n < g.t.ncolumns; n++) {
 		columns[n] = n;
 		g.columns[n].layout = pango_layout_new(d->context);
 	}
@@ -486,48 +453,21 @@ static void put_table(struct pdf *d, const char *caption, const char *body)
 	put_text(d, &caption_style, caption);
 	size = size_for(d, &g, columns, n);
 	if (!(size > 0)) {
-		n = drop_same(d, &g, columns);
+		n = drop_same(d, &g.t, columns);
 		size = size_for(d, &g, columns, n);
 	}
 	if (size > 0)
 		put_grid(d, &g, columns, n, size);
 	else
 		put_parts(d, &g, columns, n);
-	if (*g.notes)
-		put_text(d, &note_style, g.notes);
+	for (size_t i = 0; i < g.t.nnotes; i++)
+		put_text(d, &note_style, g.t.notes[i]);
 	d->y += 4;
-	for (size_t i = 0; i < g.ncolumns; i++)
+	for (size_t i = 0; i < g.t.ncolumns; i++)
 		g_object_unref(g.columns[i].layout);
 }
 
 /* ---- figures, headings and the contents ---- */
-
-/* @param above  height of what comes before the figure, from the position on */
-static double figure_zoom(const struct pdf *d, double above, double width, double height)
-{
-	const double zoom = fmin(1, fmin(d->width / width, FIGURE_MOST * d->bottom / height));
-	const double room = (d->bottom - d->y - above - CAPTION) / height;
-
-	return room < zoom && room >= FIGURE_LESS * zoom ? room : zoom;
-}
-
-static void put_figure(struct pdf *d, const struct rfl_block *b)
-{
-	const struct rfl_surface_spec spec = { .font_dir = d->page->font_dir, .cairo = d->cr };
-	const double zoom = figure_zoom(d, 0, b->scene->width, b->scene->height);
-	struct rfl_buf nothing; /* the sheet has the drawing */
-
-	rfl_buf_init(&nothing, 0);
-	cairo_save(d->cr);
-	cairo_translate(d->cr, 0, d->y);
-	cairo_scale(d->cr, zoom, zoom);
-	if (d->nsheets > 0) /* not in the first pass, which only finds the sheets */
-		d->rc = rfl_surface_draw(&rfl_surface_pdf, &spec, b->scene, &nothing, d->err);
-	cairo_restore(d->cr);
-	rfl_buf_fini(&nothing);
-	d->y += zoom * b->scene->height;
-	put_text(d, &caption_style, b->text);
-}
 
 static cairo_status_t read_picture(void *closure, unsigned char *data, unsigned len)
 {
@@ -541,43 +481,60 @@ static cairo_status_t read_picture(void *closure, unsigned char *data, unsigned 
 	return CAIRO_STATUS_SUCCESS;
 }
 
-/* The height of a picture on the sheet, and the scale of its pixels. The size is in the header of a
- * PNG file. */
-static double picture_height(const struct pdf *d, const struct rfl_block *b, double above,
+/* The height of a figure or picture on the sheet. The size of a picture, in the resolution of a
+ * chart, is in the header of its PNG file.
+ * @param above  height of what comes before it, from the position on
+ * @param scale  set to the points per unit of the scene, or per pixel */
+static double drawing_height(const struct pdf *d, const struct rfl_block *b, double above,
 			     double *scale)
 {
 	const unsigned char *at = (const unsigned char *)b->body + 16;
-	double size[2] = { 0, 0 };
+	double pixels[2] = { 0, 0 }, width, height, zoom, room;
 
-	for (size_t i = 0; b->body_len >= 24 && i < 8; i++)
-		size[i / 4] = 256 * size[i / 4] + at[i];
-	*scale = 72.0 / RFL_PAGE_DPI;
-	*scale *= figure_zoom(d, above, *scale * size[0], *scale * size[1]);
-	return *scale * size[1];
+	for (size_t i = 0; !b->scene && b->body_len >= 24 && i < 8; i++)
+		pixels[i / 4] = 256 * pixels[i / 4] + at[i];
+	*scale = b->scene ? 1 : 72.0 / RFL_PAGE_DPI;
+	width = *scale * (b->scene ? b->scene->width : pixels[0]);
+	height = *scale * (b->scene ? b->scene->height : pixels[1]);
+	zoom = fmin(1, fmin(d->width / width, FIGURE_MOST * d->bottom / height));
+	room = (d->bottom - d->y - above - CAPTION) / height;
+	zoom = room < zoom && room >= FIGURE_LESS * zoom ? room : zoom;
+	*scale *= zoom;
+	return zoom * height;
 }
 
-/* Draw a picture in the resolution of a chart. */
-static void put_picture(struct pdf *d, const struct rfl_block *b)
+static void draw_picture(struct pdf *d, const struct rfl_block *b)
 {
 	struct rfl_span rest = { .at = b->body, .len = b->body_len };
 	cairo_surface_t *s = cairo_image_surface_create_from_png_stream(read_picture, &rest);
-	double scale;
-	const double height = picture_height(d, b, 0, &scale);
 
-	if (cairo_surface_status(s) != CAIRO_STATUS_SUCCESS) {
+	if (cairo_surface_status(s) != CAIRO_STATUS_SUCCESS)
 		d->rc = rfl_fail(d->err, RFL_EFAILED, 0, "report: cairo: %s",
 				 cairo_status_to_string(cairo_surface_status(s)));
-	} else {
-		cairo_save(d->cr);
-		cairo_translate(d->cr, 0, d->y);
-		cairo_scale(d->cr, scale, scale);
-		cairo_set_source_surface(d->cr, s, 0, 0);
-		cairo_paint(d->cr);
-		cairo_restore(d->cr);
-		d->y += height;
-		put_text(d, &caption_style, b->text);
-	}
+	cairo_set_source_surface(d->cr, s, 0, 0);
+	cairo_paint(d->cr);
 	cairo_surface_destroy(s);
+}
+
+static void put_drawing(struct pdf *d, const struct rfl_block *b)
+{
+	const struct rfl_surface_spec spec = { .font_dir = d->page->font_dir, .cairo = d->cr };
+	double scale;
+	const double height = drawing_height(d, b, 0, &scale);
+	struct rfl_buf nothing; /* the sheet has the drawing */
+
+	rfl_buf_init(&nothing, 0);
+	cairo_save(d->cr);
+	cairo_translate(d->cr, 0, d->y);
+	cairo_scale(d->cr, scale, scale);
+	if (!b->scene)
+		draw_picture(d, b);
+	else if (d->nsheets > 0) /* not in the first pass, which only finds the sheets */
+		d->rc = rfl_surface_draw(&rfl_surface_pdf, &spec, b->scene, &nothing, d->err);
+	cairo_restore(d->cr);
+	rfl_buf_fini(&nothing);
+	d->y += height;
+	put_text(d, &caption_style, b->text);
 }
 
 static bool is_section(const struct rfl_block *b)
@@ -633,10 +590,8 @@ static double height_wanted(const struct pdf *d, const struct rfl_block *b, doub
 	case RFL_BLOCK_HEADING:
 		return 34 + (b + 1 < end ? height_wanted(d, b + 1, above + 34) : 0);
 	case RFL_BLOCK_FIGURE:
-		return figure_zoom(d, above, b->scene->width, b->scene->height) * b->scene->height +
-		       CAPTION;
 	case RFL_BLOCK_PICTURE:
-		return picture_height(d, b, above, &scale) + CAPTION;
+		return drawing_height(d, b, above, &scale) + CAPTION;
 	case RFL_BLOCK_TABLE:
 		return 110; /* caption, titles of several lines, two rows */
 	case RFL_BLOCK_PARAGRAPH:
@@ -678,13 +633,11 @@ static void put_blocks(struct pdf *d)
 			put_text(d, &text_styles[b->kind], text);
 			break;
 		case RFL_BLOCK_TABLE:
-			put_table(d, text, b->body);
+			put_table(d, text, b->table);
 			break;
 		case RFL_BLOCK_FIGURE:
-			put_figure(d, b);
-			break;
 		case RFL_BLOCK_PICTURE:
-			put_picture(d, b);
+			put_drawing(d, b);
 			break;
 		case RFL_BLOCK_LIVE:
 			break;

@@ -9,13 +9,24 @@
 #include "ledger/facts.h"
 #include "report/captures_impl.h"
 
-/* Columns of tables for people. If there are counters, measured values replace derived columns. The
- * column for variants is only shown if a point has one. Points of layers or kernels have columns of
- * their own. */
 /* Parts with a smaller share of the time get no note. */
 #define LONG_PART 0.05
 
-enum { PLAIN = 1, TWIN = 2, VARIANT = 4, PART = 8, CACHES = 16, STEP = 32 };
+/* Flags of columns: of which points, and whether a point has them. */
+enum {
+	PLAIN = 1, /* steps without counters, whose values replace derived columns */
+	TWIN = 2,  /* steps with counters */
+	VARIANT = 4,
+	PART = 8, /* layers or kernels */
+	CACHES = 16,
+	STEP = 32,
+	SAMPLES = 64,
+	TOKENS = 128,
+	/* of the summary: only for programs, or if they vary */
+	ALL = 256,
+	MODES = 512,
+	LAYOUTS = 1024,
+};
 
 /* The name of a part, without the arguments and the middle of a long name of a kernel. */
 static const char *part_name(const struct rfl_point *p, char out[RFL_CAPTURE_NAME_MAX + 1])
@@ -42,66 +53,132 @@ static void put_variant(struct rfl_table *t, const void *row)
 	rfl_buf_fini(&words);
 }
 
-static const struct rfl_column short_columns[] = {
-	{ .key = "env", .title = "Environment" },
-	{ .key = "model", .title = "Model" },
-	{ .key = "precision", .title = "Precision" },
-	{ .key = "batch", .title = "Batch" },
-	{ .key = "mode", .title = "Mode" },
-	{ .key = "layout", .title = "Layout" },
-	{ .key = "variant", .title = "Variant", .when = VARIANT, .put = put_variant },
-	{ .key = "part", .title = "Part", .when = PART, .put = put_part },
-	{ .key = "launches", .title = "Launches", .when = PART },
-	{ .key = "time_share", .title = "Time %", .digits = 3, .scale = 1e-2, .when = PART },
-	{ .key = "runs", .title = "Runs", .when = PLAIN },
-	{ .key = "step_s", .title = "Step (ms)", .scale = 1e-3, .when = STEP },
-	{ .key = "step_s", .title = "Time (ms)", .scale = 1e-3, .when = PART },
-	{ .key = "step_median_s", .title = "Median (ms)", .scale = 1e-3, .when = PLAIN },
-	{ .key = "samples_per_s", .title = "Samples/s", .when = PLAIN },
-	{ .key = "ai", .title = "FLOP/byte", .digits = 3 },
-	{ .key = "ai_unfused", .title = "unfused", .digits = 3, .when = TWIN },
-	{ .key = "ai_counters", .title = "measured", .digits = 3, .when = TWIN },
-	{ .key = "flops_measured_over_counted", .title = "FLOPs x", .digits = 3, .when = TWIN },
-	{ .key = "bytes_over_compulsory", .title = "Bytes x", .digits = 3, .when = TWIN },
-	{ .key = "ai_l2", .title = "L2", .digits = 3, .when = CACHES },
-	{ .key = "ai_l1", .title = "L1", .digits = 3, .when = CACHES },
-	{ .key = "attained_gflops", .title = "GFLOP/s" },
-	{ .key = "attainable_gflops", .title = "Attainable" },
-	{ .key = "percent_of_attainable", .title = "%", .digits = 3 },
-	{ .key = "bound", .title = "Bound" },
-	{ .key = "headroom_s",
-	  .title = "Headroom (ms)",
-	  .digits = 3,
-	  .scale = 1e-3,
-	  .when = PLAIN },
-};
-
-static const char *source_at(const struct rfl_points *pts, size_t i, size_t offset)
+static void put_tokens(struct rfl_table *t, const void *row)
 {
-	const char *text;
+	const struct rfl_point *p = row;
 
-	memcpy(&text, (const char *)&pts->points[i] + offset, sizeof(text));
-	return text;
+	rfl_table_real(t, p->samples_per_s * (double)p->context_length);
 }
 
-/* List the distinct sources in a column, in the order of the points: "a, b". */
-static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl_buf *out)
+static void put_tokens_std(struct rfl_table *t, const void *row)
 {
+	const struct rfl_point *p = row;
+
+	rfl_table_real(t, p->samples_per_s_std * (double)p->context_length);
+}
+
+static void put_cv(struct rfl_table *t, const void *row)
+{
+	const struct rfl_point *p = row;
+
+	rfl_table_real(t, p->samples_per_s_std / p->samples_per_s);
+}
+
+/* A column of a point, or of a function; the title comes first. */
+#define POINT(name, ...)                                                              \
+	{                                                                             \
+		.field = &rfl_point_fields[RFL_POINT_AT_##name], .title = __VA_ARGS__ \
+	}
+#define PUT(put_, key_, ...)                                                            \
+	{                                                                               \
+		.put = put_, .key = key_, .kind = RFL_COLUMN_REAL, .title = __VA_ARGS__ \
+	}
+
+static const struct rfl_column short_columns[] = {
+	POINT(env, "Environment"),
+	POINT(model, "Model"),
+	POINT(precision, "Precision"),
+	POINT(batch, "Batch"),
+	POINT(mode, "Mode"),
+	POINT(layout, "Layout"),
+	POINT(variant, "Variant", .when = VARIANT, .put = put_variant),
+	POINT(part, "Part", .when = PART, .put = put_part),
+	POINT(launches, "Launches", .when = PART),
+	POINT(time_share, "Time %", .digits = 3, .scale = 1e-2, .when = PART),
+	POINT(runs, "Runs", .when = PLAIN),
+	POINT(step_s, "Step (ms)", .scale = 1e-3, .when = STEP),
+	POINT(step_s, "Time (ms)", .scale = 1e-3, .when = PART),
+	POINT(step_median_s, "Median (ms)", .scale = 1e-3, .when = PLAIN),
+	POINT(samples_per_s, "Samples/s", .when = PLAIN | SAMPLES),
+	PUT(put_tokens, "tokens_per_s", "Tokens/s", .when = PLAIN | TOKENS),
+	POINT(ai, "FLOP/byte", .digits = 3),
+	POINT(ai_unfused, "unfused", .digits = 3, .when = TWIN),
+	POINT(ai_counters, "measured", .digits = 3, .when = TWIN),
+	POINT(flops_measured_over_counted, "FLOPs x", .digits = 3, .when = TWIN),
+	POINT(bytes_over_compulsory, "Bytes x", .digits = 3, .when = TWIN),
+	POINT(ai_l2, "L2", .digits = 3, .when = CACHES),
+	POINT(ai_l1, "L1", .digits = 3, .when = CACHES),
+	POINT(attained_gflops, "GFLOP/s"),
+	POINT(attainable_gflops, "Attainable"),
+	POINT(percent_of_attainable, "%", .digits = 3),
+	POINT(bound, "Bound"),
+	POINT(headroom_s, "Headroom (ms)", .digits = 3, .scale = 1e-3, .when = PLAIN),
+};
+
+static const struct rfl_column summary_columns[] = {
+	POINT(env, "Env"),
+	POINT(model, "Model"),
+	POINT(precision, "Precision"),
+	POINT(batch, "Batch"),
+	POINT(mode, "Mode", .when = MODES),
+	POINT(layout, "Layout", .when = LAYOUTS),
+	POINT(variant, "Variant", .when = VARIANT, .put = put_variant),
+	POINT(variant, "Variant", .when = ALL),
+	POINT(runs, "n", .key = "n"),
+	POINT(samples_per_s, "Samples/s", .digits = 5, .when = SAMPLES),
+	POINT(samples_per_s_std, "Std", .when = SAMPLES),
+	PUT(put_tokens, "tokens_per_s", "Tokens/s", .digits = 5, .when = TOKENS),
+	PUT(put_tokens_std, "tokens_per_s_std", "Std", .when = TOKENS),
+	PUT(put_cv, "cv", "CV %", .decimals = 2, .scale = 0.01),
+	POINT(attained_gflops, "GFLOP/s"),
+	POINT(ai, "FLOP/byte", .digits = 3),
+	POINT(percent_of_attainable, "% of roof", .digits = 3),
+	POINT(bound, "Bound"),
+	POINT(flops_source, "FLOPs", .when = ALL),
+	POINT(bytes_source, "Bytes", .when = ALL),
+};
+
+/* The rate of language models is in tokens. */
+static unsigned rate_of(const struct rfl_points *points)
+{
+	for (size_t i = 0; i < points->n; i++)
+		if (points->points[i].context_length <= 0)
+			return SAMPLES;
+	return points->n ? TOKENS : SAMPLES;
+}
+
+/* Append the distinct sources in a column, in the order of the points: "a, b". */
+static void list_sources(const struct rfl_points *pts, enum rfl_point_at column,
+			 struct rfl_buf *out)
+{
+	const struct rfl_field *f = &rfl_point_fields[column];
+	const size_t begin = out->len;
+
 	for (size_t i = 0; i < pts->n; i++) {
-		const char *text = source_at(pts, i, offset);
+		const char *text = *rfl_field_text_at(f, &pts->points[i]);
 		const size_t len = text ? rfl_point_source_len(text) : 0;
 		size_t k = 0;
 
 		for (; text && k < i; k++) {
-			const char *other = source_at(pts, k, offset);
+			const char *other = *rfl_field_text_at(f, &pts->points[k]);
 
 			if (other && rfl_point_source_len(other) == len &&
 			    memcmp(other, text, len) == 0)
 				break;
 		}
 		if (text && k == i)
-			rfl_buf_printf(out, "%s%.*s", out->len ? ", " : "", (int)len, text);
+			rfl_buf_printf(out, "%s%.*s", out->len > begin ? ", " : "", (int)len, text);
 	}
+	rfl_buf_puts(out, out->len > begin ? "" : "unknown");
+}
+
+/* "FLOPs: network; bytes: unfused" */
+static void list_both(const struct rfl_points *pts, struct rfl_buf *out)
+{
+	rfl_buf_puts(out, "FLOPs: ");
+	list_sources(pts, RFL_POINT_AT_flops_source, out);
+	rfl_buf_puts(out, "; bytes: ");
+	list_sources(pts, RFL_POINT_AT_bytes_source, out);
 }
 
 static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
@@ -151,58 +228,42 @@ static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *
 	rfl_buf_fini(&text);
 }
 
-enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
-			     struct rfl_buf *out, struct rfl_err *err)
+struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
 {
-	struct rfl_column columns[RFL_POINT_NCOLUMNS];
-	bool counters = false, variants = false, parts = false, caches = false;
-	struct rfl_buf flops, bytes;
+	bool counters = false, parts = false;
+	struct rfl_column all[RFL_POINT_NCOLUMNS];
+	unsigned given = rate_of(points);
 	const char *reason = NULL; /* why the FLOPs of some part are unknown */
+	struct rfl_buf sources;
 	struct rfl_table *t;
-	size_t n = 0;
 
-	if (format == RFL_FORMAT_CSV) {
-		rfl_points_write(out, points);
-		return rfl_buf_check(out, "points", err);
+	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
+		counters = counters || p->counters_source;
+		parts = parts || p->part;
+		given |= (p->variant ? VARIANT : 0U) |
+			 (isnan(p->ai_l2) && isnan(p->ai_l1) ? 0U : CACHES);
 	}
-	for (size_t i = 0; i < points->n; i++) {
-		counters = counters || points->points[i].counters_source;
-		variants = variants || points->points[i].variant;
-		parts = parts || points->points[i].part;
-		caches = caches || !isnan(points->points[i].ai_l2) ||
-			 !isnan(points->points[i].ai_l1);
-	}
-	for (; format == RFL_FORMAT_JSON && n < RFL_POINT_NCOLUMNS; n++)
-		columns[n] = (struct rfl_column){ .field = &rfl_point_fields[n] };
-	for (; format != RFL_FORMAT_JSON && n < RFL_ARRAY_LEN(short_columns); n++) {
-		columns[n] = short_columns[n];
-		if (!columns[n].put)
-			columns[n].field = &rfl_point_fields[rfl_fields_find(
-				rfl_point_fields, RFL_POINT_NCOLUMNS, short_columns[n].key)];
-	}
-	t = rfl_table_of(columns, n,
-			 (parts ? PART : STEP | (counters ? TWIN : PLAIN)) |
-				 (variants ? VARIANT : 0U) | (caches ? CACHES : 0U));
+	given |= parts ? PART : STEP | (counters ? TWIN : PLAIN);
+	for (size_t i = 0; i < RFL_POINT_NCOLUMNS; i++)
+		all[i] = (struct rfl_column){ .field = &rfl_point_fields[i] };
+	t = people ? rfl_table_of(short_columns, RFL_ARRAY_LEN(short_columns), given)
+		   : rfl_table_new(all, RFL_POINT_NCOLUMNS);
 	rfl_table_add(t, points->points, points->n, sizeof(*points->points));
 	if (points->hash[0]) /* in the order of a file, so that page.js can mark the chosen point */
 		rfl_table_number_rows(t, "data-point");
 
-	rfl_buf_init(&flops, 1 << 16);
-	rfl_buf_init(&bytes, 1 << 16);
-	list_sources(points, offsetof(struct rfl_point, flops_source), &flops);
-	list_sources(points, offsetof(struct rfl_point, bytes_source), &bytes);
-	rfl_table_note(t,
-		       "FLOPs: %s; bytes: %s; %s; attainable = min(FLOP/byte x bandwidth, compute)",
-		       flops.len ? rfl_buf_str(&flops) : "unknown",
-		       bytes.len ? rfl_buf_str(&bytes) : "unknown",
-		       parts ? "times and GFLOP/s are those of the profiled launches"
-			     : "step, samples/s and GFLOP/s are over the whole window");
+	rfl_buf_init(&sources, 1 << 16);
+	list_both(points, &sources);
+	rfl_table_note(t, "%s; %s; attainable = min(FLOP/byte x bandwidth, compute)",
+		       rfl_buf_str(&sources),
+		       parts            ? "times and GFLOP/s are those of the profiled launches"
+		       : given & TOKENS ? "step, tokens/s and GFLOP/s are over the whole window"
+					: "step, samples/s and GFLOP/s are over the whole window");
+	rfl_buf_fini(&sources);
 	if (counters && !parts)
 		rfl_table_note(t, "unfused: FLOP/byte counted from the network; measured: FLOPs "
 				  "and bytes from counters; FLOPs x: measured / counted FLOPs; "
 				  "Bytes x: measured / compulsory bytes");
-	rfl_buf_fini(&flops);
-	rfl_buf_fini(&bytes);
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
 		if (p->verdict && !(p->part && p->time_share < LONG_PART))
 			add_note(t, p, p->verdict);
@@ -218,87 +279,34 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 		add_why(t, p, "FLOPs", p->flops_source, NULL);
 		add_why(t, p, "bytes", p->bytes_source, p->flops_source);
 	}
-	return rfl_table_finish(t, format, out, err);
+	return t;
 }
 
-static void put_cv(struct rfl_table *t, const void *row)
+struct rfl_table *rfl_points_summary(const struct rfl_points *points, bool people)
 {
-	const struct rfl_point *p = row;
-
-	rfl_table_real(t, p->samples_per_s_std / p->samples_per_s);
-}
-
-/* Flags of columns that the summary of points shows only to programs, or only if they vary. */
-enum { ALL = 1, MODES = 2, LAYOUTS = 4, VARIANTS = 8 };
-
-static const struct {
-	const char *name; /* name of the column in the points */
-	struct rfl_column as;
-} of_summary[] = {
-	{ "env", { .title = "Env" } },
-	{ "model", { .title = "Model" } },
-	{ "precision", { .title = "Precision" } },
-	{ "batch", { .title = "Batch" } },
-	{ "mode", { .title = "Mode", .when = MODES } },
-	{ "layout", { .title = "Layout", .when = LAYOUTS } },
-	{ "variant", { .title = "Variant", .when = VARIANTS } },
-	{ "runs", { .key = "n", .title = "n" } },
-	{ "samples_per_s", { .title = "Samples/s", .digits = 5 } },
-	{ "samples_per_s_std", { .title = "Std" } },
-	{ NULL,
-	  { .key = "cv",
-	    .title = "CV %",
-	    .kind = RFL_COLUMN_REAL,
-	    .decimals = 2,
-	    .scale = 0.01,
-	    .put = put_cv } },
-	{ "attained_gflops", { .title = "GFLOP/s" } },
-	{ "ai", { .title = "FLOP/byte", .digits = 3 } },
-	{ "percent_of_attainable", { .title = "% of roof", .digits = 3 } },
-	{ "bound", { .title = "Bound" } },
-	{ "flops_source", { .title = "FLOPs", .when = ALL } },
-	{ "bytes_source", { .title = "Bytes", .when = ALL } },
-};
-
-enum rfl_rc rfl_points_summary(const struct rfl_points *points, enum rfl_format format,
-			       struct rfl_buf *out, struct rfl_err *err)
-{
-	struct rfl_column columns[RFL_ARRAY_LEN(of_summary)];
 	const struct rfl_point *first = points->points;
-	unsigned given = rfl_format_for_people(format) ? 0 : ALL | MODES | LAYOUTS | VARIANTS;
-	struct rfl_buf flops, bytes;
+	unsigned given = people ? rate_of(points) : SAMPLES | ALL | MODES | LAYOUTS;
+	struct rfl_buf sources;
 	struct rfl_table *t;
 	size_t lower = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(of_summary); i++) {
-		columns[i] = of_summary[i].as;
-		if (of_summary[i].name)
-			columns[i].field = &rfl_point_fields[rfl_fields_find(
-				rfl_point_fields, RFL_POINT_NCOLUMNS, of_summary[i].name)];
-		if (rfl_format_for_people(format) && of_summary[i].as.when == VARIANTS)
-			columns[i].put = put_variant;
-	}
 	for (const struct rfl_point *p = first; p < first + points->n; p++) {
 		given |= rfl_text_same(p->mode, first->mode) ? 0 : MODES;
 		given |= rfl_text_same(p->layout, first->layout) ? 0 : LAYOUTS;
-		given |= p->variant ? VARIANTS : 0;
+		given |= people && p->variant ? VARIANT : 0;
 		lower += !p->part && rfl_text_same(p->bytes_source, "lower-bound");
 	}
-	t = rfl_table_of(columns, RFL_ARRAY_LEN(columns), given);
+	t = rfl_table_of(summary_columns, RFL_ARRAY_LEN(summary_columns), given);
 	for (const struct rfl_point *p = first; p < first + points->n; p++)
 		if (!p->part)
 			rfl_table_add(t, p, 1, sizeof(*p));
-	rfl_buf_init(&flops, 1 << 16);
-	rfl_buf_init(&bytes, 1 << 16);
-	list_sources(points, offsetof(struct rfl_point, flops_source), &flops);
-	list_sources(points, offsetof(struct rfl_point, bytes_source), &bytes);
+	rfl_buf_init(&sources, 1 << 16);
+	list_both(points, &sources);
 	rfl_table_note(t,
-		       "samples/s over the whole window: mean and sample standard deviation of n "
-		       "repeats; GFLOP/s at this rate; FLOPs: %s; bytes: %s",
-		       flops.len ? rfl_buf_str(&flops) : "unknown",
-		       bytes.len ? rfl_buf_str(&bytes) : "unknown");
-	rfl_buf_fini(&flops);
-	rfl_buf_fini(&bytes);
+		       "%s/s over the whole window: mean and sample standard deviation of n "
+		       "repeats; GFLOP/s at this rate; %s",
+		       given & TOKENS ? "tokens" : "samples", rfl_buf_str(&sources));
+	rfl_buf_fini(&sources);
 	rfl_table_note(t, "%% of roof: of min(FLOP/byte x bandwidth, compute); Bound: the ceiling "
 			  "that is lower at this FLOP/byte, even if the point is far below it");
 	if (lower)
@@ -306,5 +314,5 @@ enum rfl_rc rfl_points_summary(const struct rfl_points *points, enum rfl_format 
 			       "FLOP/byte of %zu point%s is a lower bound, attained / bandwidth: "
 			       "on the roof by construction",
 			       lower, lower == 1 ? "" : "s");
-	return rfl_table_finish(t, format, out, err);
+	return t;
 }

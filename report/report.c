@@ -188,34 +188,18 @@ static const struct section project_sections[] = {
 	{ 3, "Files", NULL, rfl_report__files },
 };
 
+/* Also those of attention. */
 static const struct section lm_sections[] = {
 	{ 2, "Summary", NULL, rfl_report__summary },
 	{ 2, "Design", NULL, rfl_report__design },
 	{ 2, "Environment", NULL, rfl_report__environment },
 	{ 2, "Commands", NULL, rfl_report__commands },
-	{ 2, "End-to-end times", NULL, rfl_report__sweep },
+	{ 2, "Times", NULL, rfl_report__sweep },
 	{ 2, "Speed-ups", NULL, rfl_report__speedups },
 	{ 2, "Scaling with the context length", NULL, rfl_report__scaling },
 	{ 2, "Memory", NULL, rfl_report__memory },
-	{ 2, "Sums in low precision", NULL, rfl_report__accumulate },
 	{ 2, "Ceilings", NULL, rfl_report__peaks },
 	{ 2, "Rooflines", NULL, rfl_report__figures },
-	{ 2, "Analysis", NULL, rfl_report__analysis },
-	{ 2, "Limitations", NULL, rfl_report__limitations },
-	{ 2, "Files", NULL, rfl_report__files },
-};
-
-static const struct section attention_sections[] = {
-	{ 2, "Summary", NULL, rfl_report__summary },
-	{ 2, "Design", NULL, rfl_report__design },
-	{ 2, "Environment", NULL, rfl_report__environment },
-	{ 2, "Commands", NULL, rfl_report__commands },
-	{ 2, "Times and memory", NULL, rfl_report__sweep },
-	{ 2, "Speed-ups", NULL, rfl_report__speedups },
-	{ 2, "Scaling with the context length", NULL, rfl_report__scaling },
-	{ 2, "Memory", NULL, rfl_report__memory },
-	{ 2, "Ceilings", NULL, rfl_report__peaks },
-	{ 2, "Trajectories", NULL, rfl_report__trajectory },
 	{ 2, "Analysis", NULL, rfl_report__analysis },
 	{ 2, "Limitations", NULL, rfl_report__limitations },
 	{ 2, "Files", NULL, rfl_report__files },
@@ -254,7 +238,7 @@ static const struct {
 	[RFL_REPORT_LM] = KIND("Language models: time, memory and roofline", lm_sections,
 			       "runs of language models", "roofline bench lm"),
 	[RFL_REPORT_ATTENTION] =
-		KIND("Attention: time, memory and roofline", attention_sections,
+		KIND("Attention: time, memory and roofline", lm_sections,
 		     "runs of the attention benchmark", "roofline bench attention"),
 	[RFL_REPORT_TRAINING] =
 		KIND("Training to accuracy", training_sections, "trainings", "roofline train"),
@@ -272,76 +256,64 @@ static void write_sections(const struct rfl_report *r, const struct section *s, 
 	}
 }
 
-/* A point as a JSON object with the known columns. */
-static void put_point(struct rfl_buf *out, const struct rfl_point *p)
+/* A point as a JSON object with the known columns. NULL: out of memory */
+static json_t *point_of(const struct rfl_point *p)
 {
-	const char *before = "{";
+	json_t *o = json_object();
+	struct rfl_buf words;
 
-	for (size_t i = 0; i < RFL_POINT_NCOLUMNS; i++) {
+	rfl_buf_init(&words, 0);
+	rfl_variant_say(p->variant, &words);
+	for (size_t i = 0; o && i < RFL_POINT_NCOLUMNS; i++) {
 		const struct rfl_field *f = &rfl_point_fields[i];
+		json_t *value;
 
 		if (!rfl_field_known(f, p))
 			continue;
-		rfl_buf_printf(out, "%s\"%s\":", before, f->name);
-		before = ",";
-		if (f->kind == RFL_FIELD_TEXT) {
-			const char *text = *rfl_field_text_at(f, p);
-			struct rfl_buf words;
-
-			rfl_buf_init(&words, 0);
-			if (strcmp(f->name, "variant") == 0)
-				rfl_variant_say(text, &words);
-			else
-				rfl_buf_puts(&words, text);
-			rfl_json_write_string(out, rfl_buf_str(&words), words.len);
-			out->failed |= words.failed;
-			rfl_buf_fini(&words);
-		} else if (f->kind == RFL_FIELD_INT) {
-			rfl_buf_printf(out, "%lld", (long long)*rfl_field_int_at(f, p));
-		} else {
-			rfl_json_write_real(out, *rfl_field_real_at(f, p));
+		if (i == RFL_POINT_AT_variant)
+			value = words.failed ? NULL : json_string(rfl_buf_str(&words));
+		else if (f->kind == RFL_FIELD_TEXT)
+			value = json_string(*rfl_field_text_at(f, p));
+		else if (f->kind == RFL_FIELD_INT)
+			value = json_integer(*rfl_field_int_at(f, p));
+		else
+			value = rfl_json_real(*rfl_field_real_at(f, p));
+		if (json_object_set_new(o, f->name, value) != 0) {
+			json_decref(o);
+			o = NULL;
 		}
 	}
-	rfl_buf_putc(out, '}');
+	rfl_buf_fini(&words);
+	return o;
 }
 
 /* The name of a file without its folder, and its hash. */
-static void put_file(struct rfl_buf *out, const char *path, const char *hash)
+static json_t *file_of(const char *path, const char *hash)
 {
-	const char *name = path ? rfl_path_base(path) : "";
-
-	rfl_buf_puts(out, "{\"name\":");
-	rfl_json_write_string(out, name, strlen(name));
-	rfl_buf_printf(out, ",\"hash\":\"%s\"}", hash);
+	return json_pack("{s:s, s:s}", "name", path ? rfl_path_base(path) : "", "hash", hash);
 }
 
 /* The data for page.js: points of steps, then of parts. */
 static void add_data(const struct rfl_report *r, struct rfl_page *page)
 {
 	const struct rfl_points *const lists[] = { r->points, r->parts };
-	struct rfl_buf json;
-	const char *before = "";
+	json_t *points = json_array(), *data;
+	struct rfl_buf text;
 
-	rfl_buf_init(&json, 0);
-	rfl_buf_puts(&json, "{\"schema\":\"roofline.page/1\",\"points\":[");
 	for (size_t l = 0; l < RFL_ARRAY_LEN(lists); l++)
-		for (size_t i = 0; lists[l] && i < lists[l]->n; i++) {
-			rfl_buf_puts(&json, before);
-			put_point(&json, &lists[l]->points[i]);
-			before = ",\n";
-		}
-	rfl_buf_puts(&json, "],\"peaks\":");
-	if (r->peaks_json)
-		rfl_json_write_line(&json, r->peaks_json);
-	else
-		rfl_buf_puts(&json, "null");
-	rfl_buf_puts(&json, ",\n\"files\":{\"points\":");
-	put_file(&json, r->points ? r->points_path : NULL, r->points ? r->points->hash : "");
-	rfl_buf_puts(&json, ",\"peaks\":");
-	put_file(&json, r->peaks ? r->peaks->path : NULL, r->peaks ? r->peaks->hash : "");
-	rfl_buf_puts(&json, "}}");
-	rfl_page_data(page, &json);
-	rfl_buf_fini(&json);
+		for (size_t i = 0; lists[l] && i < lists[l]->n; i++)
+			page->failed |=
+				json_array_append_new(points, point_of(&lists[l]->points[i])) != 0;
+	data = json_pack(
+		"{s:s, s:o, s:O?, s:{s:o, s:o}}", "schema", "roofline.page/1", "points", points,
+		"peaks", r->peaks_json, "files", "points",
+		file_of(r->points ? r->points_path : NULL, r->points ? r->points->hash : ""),
+		"peaks", file_of(r->peaks ? r->peaks->path : NULL, r->peaks ? r->peaks->hash : ""));
+	rfl_buf_init(&text, 0);
+	rfl_json_write_line(&text, data);
+	rfl_page_data(page, &text);
+	rfl_buf_fini(&text);
+	json_decref(data);
 }
 
 enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, struct rfl_err *err)

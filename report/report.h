@@ -37,27 +37,28 @@ struct rfl_report_file {
 	const char *hash;     /**< fingerprint */
 };
 
-/** The inputs, all borrowed. NULL (or n = 0): not given; the report says how to create the file. */
+/** The inputs, all borrowed and not changed. NULL (or n = 0): not given; the report says how to
+ * create the file. */
 struct rfl_report {
 	enum rfl_report_kind kind;
-	enum rfl_format format;      /**< RFL_FORMAT_MD, RFL_FORMAT_HTML or RFL_FORMAT_PDF */
-	const char *title;           /**< NULL: a default */
-	const char *version;         /**< of this program */
-	const char *command;         /**< the command that writes the report */
-	const char *stem;            /**< stem of the names of figures next to a Markdown page */
-	const char *runs_hash;       /**< fingerprint of the ledger; NULL: none, or several files */
-	const struct rfl_runs *runs; /**< read with RFL_ROWS_WHOLE */
-	const struct rfl_repeats *repeats;
-	const struct rfl_points *points; /**< of whole steps */
-	const struct rfl_points *parts;  /**< of layers or kernels */
-	const char *points_path;         /**< the first file of steps, or one without points */
-	const struct rfl_peaks *peaks;
-	const json_t *peaks_json; /**< the document of `peaks` */
-	const json_t *complexity; /**< summary.json of `roofline complexity` */
+	enum rfl_format format; /**< RFL_FORMAT_MD, RFL_FORMAT_HTML or RFL_FORMAT_PDF */
+	const char *title;      /**< NULL: a default */
+	const char *version;    /**< of this program */
+	const char *command;    /**< the command that writes the report */
+	const char *stem;       /**< stem of the names of figures next to a Markdown page */
+	const char *runs_hash;  /**< fingerprint of the ledger; NULL: none, or several files */
+	struct rfl_runs *runs;  /**< read with RFL_ROWS_WHOLE */
+	struct rfl_repeats *repeats;
+	struct rfl_points *points; /**< of whole steps */
+	struct rfl_points *parts;  /**< of layers or kernels */
+	const char *points_path;   /**< the first file of steps, or one without points */
+	struct rfl_peaks *peaks;
+	json_t *peaks_json; /**< the document of `peaks` */
+	json_t *complexity; /**< summary.json of `roofline complexity` */
 	const struct rfl_captures *captures;
 	const struct rfl_peer *peer;  /**< counter for additional rates; NULL: none */
 	enum rfl_train_factor factor; /**< training factor for these rates */
-	const struct rfl_matrix *matrix;
+	struct rfl_matrix *matrix;
 	const struct rfl_matrix_coverage *coverage;
 	json_t *const *envs; /**< env.json */
 	size_t nenvs;

@@ -25,6 +25,9 @@ const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeat
 			     struct rfl_buf *out);
 const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *out);
 
+/** Whether no earlier point has the environment of point i. */
+bool rfl_report__first_of_env(const struct rfl_points *points, size_t i);
+
 /** The number of rows that a table shows, at most RFL_REPORT_ROWS; if not all, write which and how
  * to see the others. @param what  "configurations" */
 size_t rfl_report__rows(struct rfl_page *page, size_t n, const char *what, const char *others);
@@ -75,9 +78,7 @@ SECTION(limitations);
 SECTION(sweep);
 SECTION(speedups);
 SECTION(memory);
-SECTION(accumulate);
 SECTION(scaling);
-SECTION(trajectory);
 SECTION(training_summary);
 SECTION(training_design);
 SECTION(training_results);

@@ -13,25 +13,13 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "ledger/facts.h"
+#include "report/page.h"
 
 #define FLAGS_MOST   32 /* flags of individual runs; there are about ten */
 #define NAMING_FACTS 6  /* env, model, precision, batch, mode, layout: shown if any is known */
 
 /* Flags that select the columns of a table. */
 enum { FOR_PEOPLE = 1, FOR_PROGRAMS = 2, EFFICIENCY = 4, BY = 8, SCALING = 16 };
-
-#define INT(type_, member_, key_, title_) \
-	RFL_CELL(type_, member_), .key = (key_), .title = (title_), .kind = RFL_COLUMN_INT
-#define REAL(type_, member_, key_, title_)                                                   \
-	RFL_CELL(type_, member_), .key = (key_), .title = (title_), .kind = RFL_COLUMN_REAL, \
-				  .digits = 5
-#define TEXT(type_, member_, key_, title_) \
-	RFL_CELL(type_, member_), .key = (key_), .title = (title_)
-
-static unsigned readers_of(enum rfl_format format)
-{
-	return rfl_format_for_people(format) ? FOR_PEOPLE : FOR_PROGRAMS;
-}
 
 static struct rfl_column column_of(const struct rfl_fact *f, size_t row_at)
 {
@@ -49,33 +37,32 @@ static const char *words_of(const struct rfl_buf *words)
 /* A row of the table. */
 struct summary {
 	struct rfl_repeats_config c;
-	const char *config_hash, *metric, *said, *flags, *run_flags, *values;
+	const char *config_hash, *metric, *flags, *run_flags, *values;
 	double ci95_lo, ci95_hi;
 };
 #define OF struct summary
 
 static const struct rfl_column of_summary[] = {
-	{ TEXT(OF, config_hash, "config_hash", "Hash"), .when = FOR_PROGRAMS },
-	{ TEXT(OF, metric, "metric", "Metric"), .when = FOR_PROGRAMS },
-	{ INT(OF, c.n, "n", "n") },
-	{ REAL(OF, c.stats.mean, "mean", "Mean") },
-	{ REAL(OF, c.stats.std, "std", "Std") },
-	{ REAL(OF, c.stats.median, "median", "Median"), .when = FOR_PROGRAMS },
-	{ REAL(OF, ci95_lo, "ci95_lo", "CI95 from"), .when = FOR_PROGRAMS },
-	{ REAL(OF, ci95_hi, "ci95_hi", "CI95 to"), .when = FOR_PROGRAMS },
-	{ REAL(OF, c.stats.ci95, "ci95", "CI95 +-"), .when = FOR_PEOPLE },
-	{ REAL(OF, c.cv, "cv", "CV %"), .decimals = 2, .scale = 0.01 },
-	{ REAL(OF, c.stats.median, "median", "Median"), .when = FOR_PEOPLE },
-	{ REAL(OF, c.stats.min, "min", "Min") },
-	{ REAL(OF, c.stats.max, "max", "Max") },
-	{ REAL(OF, c.drift, "drift", "Drift %"), .decimals = 2, .scale = 0.01 },
-	{ INT(OF, c.failed, "failed", "Failed"), .when = FOR_PROGRAMS },
-	{ TEXT(OF, said, "flags", "Flags"), .when = FOR_PEOPLE },
-	{ TEXT(OF, flags, "flags", "Flags"), .when = FOR_PROGRAMS },
-	{ TEXT(OF, run_flags, "run_flags", "Flags of runs"), .when = FOR_PROGRAMS },
-	{ REAL(OF, c.efficiency, "efficiency", "Efficiency %"), .decimals = 1, .scale = 0.01,
-	  .when = EFFICIENCY },
-	{ TEXT(OF, values, "values", "Values"), .when = FOR_PROGRAMS },
+	RFL_COLUMN(TEXT, OF, config_hash, "config_hash", "Hash", .when = FOR_PROGRAMS),
+	RFL_COLUMN(TEXT, OF, metric, "metric", "Metric", .when = FOR_PROGRAMS),
+	RFL_COLUMN(INT, OF, c.n, "n", "n"),
+	RFL_COLUMN(REAL, OF, c.stats.mean, "mean", "Mean", .digits = 5),
+	RFL_COLUMN(REAL, OF, c.stats.std, "std", "Std", .digits = 5),
+	RFL_COLUMN(REAL, OF, c.stats.median, "median", "Median", .digits = 5, .when = FOR_PROGRAMS),
+	RFL_COLUMN(REAL, OF, ci95_lo, "ci95_lo", "CI95 from", .digits = 5, .when = FOR_PROGRAMS),
+	RFL_COLUMN(REAL, OF, ci95_hi, "ci95_hi", "CI95 to", .digits = 5, .when = FOR_PROGRAMS),
+	RFL_COLUMN(REAL, OF, c.stats.ci95, "ci95", "CI95 +-", .digits = 5, .when = FOR_PEOPLE),
+	RFL_COLUMN(REAL, OF, c.cv, "cv", "CV %", .decimals = 2, .scale = 0.01),
+	RFL_COLUMN(REAL, OF, c.stats.median, "median", "Median", .digits = 5, .when = FOR_PEOPLE),
+	RFL_COLUMN(REAL, OF, c.stats.min, "min", "Min", .digits = 5),
+	RFL_COLUMN(REAL, OF, c.stats.max, "max", "Max", .digits = 5),
+	RFL_COLUMN(REAL, OF, c.drift, "drift", "Drift %", .decimals = 2, .scale = 0.01),
+	RFL_COLUMN(INT, OF, c.failed, "failed", "Failed", .when = FOR_PROGRAMS),
+	RFL_COLUMN(TEXT, OF, flags, "flags", "Flags"),
+	RFL_COLUMN(TEXT, OF, run_flags, "run_flags", "Flags of runs", .when = FOR_PROGRAMS),
+	RFL_COLUMN(REAL, OF, c.efficiency, "efficiency", "Efficiency %", .decimals = 1,
+		   .scale = 0.01, .when = EFFICIENCY),
+	RFL_COLUMN(TEXT, OF, values, "values", "Values", .when = FOR_PROGRAMS),
 };
 #undef OF
 
@@ -101,56 +88,49 @@ static void put_flags(unsigned flags, bool people, struct rfl_buf *out)
 static void put_run_flags(const struct rfl_repeats_config *c, bool people, struct rfl_buf *out)
 {
 	struct {
-		const char *text;
-		size_t len, n;
-		size_t last; /* last run with this flag */
-	} words[FLAGS_MOST];
+		struct rfl_span flag;
+		size_t n, last; /* last run with this flag */
+	} flags[FLAGS_MOST];
 	size_t n = 0, k;
 
 	for (size_t i = 0; i < c->n; i++) {
-		const char *at = c->runs[i].run->like->flags;
-		size_t len;
+		const char *text = c->runs[i].run->like->flags;
+		struct rfl_span rest = rfl_span_of(text ? text : ""), flag;
 
-		for (at = at ? at + strspn(at, " ") : ""; *at; at += len, at += strspn(at, " ")) {
-			len = strcspn(at, " ");
-			for (k = 0; k < n; k++)
-				if (words[k].len == len && memcmp(words[k].text, at, len) == 0)
-					break;
-			if (k == FLAGS_MOST || (k < n && words[k].last == i))
+		while (rfl_span_next_word(&rest, &flag)) {
+			for (k = 0; k < n && !rfl_span_same(flags[k].flag, flag);)
+				k++;
+			if (k == FLAGS_MOST || (k < n && flags[k].last == i))
 				continue;
 			if (k == n) {
-				words[n].text = at;
-				words[n].len = len;
-				words[n++].n = 0;
+				flags[n].flag = flag;
+				flags[n++].n = 0;
 			}
-			words[k].n++;
-			words[k].last = i;
+			flags[k].n++;
+			flags[k].last = i;
 		}
 	}
 	for (k = 0; k < n; k++)
 		if (people)
 			rfl_buf_printf(out, "%s%zu of %zu runs %.*s", out->len ? "; " : "",
-				       words[k].n, c->n, (int)words[k].len, words[k].text);
+				       flags[k].n, c->n, (int)flags[k].flag.len, flags[k].flag.at);
 		else
-			rfl_buf_printf(out, "%s%.*s:%zu", k ? " " : "", (int)words[k].len,
-				       words[k].text, words[k].n);
+			rfl_buf_printf(out, "%s%.*s:%zu", k ? " " : "", (int)flags[k].flag.len,
+				       flags[k].flag.at, flags[k].n);
 }
 
-enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format format, const char *more,
-			      struct rfl_buf *out, struct rfl_err *err)
+struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people, const char *more)
 {
 	struct rfl_column columns[RFL_FACTS_MAX + RFL_ARRAY_LEN(of_summary)];
 	struct rfl_facts_apart apart = { .first = { NULL } };
-	unsigned given = readers_of(format);
-	struct rfl_buf said, flags, run_flags, values;
+	unsigned given = people ? FOR_PEOPLE : FOR_PROGRAMS | EFFICIENCY;
+	struct rfl_buf flags, run_flags, values;
 	char number[RFL_NUM_MAX];
 	struct rfl_table *t;
 	size_t n = 0;
 
 	/* People see the facts that name a configuration and those that vary, programs all but
 	 * notes. */
-	if (given == FOR_PROGRAMS)
-		given |= EFFICIENCY;
 	for (size_t i = 0; i < r->n; i++) {
 		rfl_facts_apart_add(&apart, r->configs[i].row);
 		given |= isnan(r->configs[i].efficiency) ? 0 : EFFICIENCY;
@@ -158,7 +138,7 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 	for (size_t i = 0; i < rfl_nfacts; i++) {
 		bool shown = rfl_facts[i].role != RFL_FACT_NOTE;
 
-		if (given & FOR_PEOPLE) {
+		if (people) {
 			shown = i >= NAMING_FACTS && rfl_facts_apart_told(&apart, i);
 			for (size_t k = 0; i < NAMING_FACTS && k < r->n && !shown; k++)
 				shown = rfl_fact_known(&rfl_facts[i], r->configs[k].row);
@@ -169,33 +149,25 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 	memcpy(columns + n, of_summary, sizeof(of_summary));
 	t = rfl_table_of(columns, n + RFL_ARRAY_LEN(of_summary), given);
 
-	rfl_buf_init(&said, 0);
 	rfl_buf_init(&flags, 0);
 	rfl_buf_init(&run_flags, 0);
 	rfl_buf_init(&values, 0);
 	for (const struct rfl_repeats_config *c = r->configs; c < r->configs + r->n; c++) {
-		rfl_buf_reset(&said);
 		rfl_buf_reset(&flags);
 		rfl_buf_reset(&run_flags);
 		rfl_buf_reset(&values);
-		if (given & FOR_PEOPLE) { /* "spread > 5 % drift; 2 of 3 runs loader_bound" */
-			put_flags(c->flags, true, &said);
-			put_run_flags(c, true, &said);
-			if (c->failed)
-				rfl_buf_printf(&said, "%s%zu failed", said.len ? "; " : "",
-					       c->failed);
-		} else {
-			put_flags(c->flags, false, &flags);
-			put_run_flags(c, false, &run_flags);
-			for (size_t i = 0; i < c->n; i++)
-				rfl_buf_printf(&values, "%s%s", i ? " " : "",
-					       rfl_num_exact(c->runs[i].value, number));
-		}
+		/* people read "spread > 5 % drift; 2 of 3 runs loader_bound" */
+		put_flags(c->flags, people, &flags);
+		put_run_flags(c, people, people ? &flags : &run_flags);
+		if (people && c->failed)
+			rfl_buf_printf(&flags, "%s%zu failed", flags.len ? "; " : "", c->failed);
+		for (size_t i = 0; !people && i < c->n; i++)
+			rfl_buf_printf(&values, "%s%s", i ? " " : "",
+				       rfl_num_exact(c->runs[i].value, number));
 		const struct summary row = {
 			.c = *c,
 			.config_hash = c->row->config_hash,
 			.metric = r->metric->name,
-			.said = words_of(&said),
 			.flags = words_of(&flags),
 			.run_flags = words_of(&run_flags),
 			.values = words_of(&values),
@@ -205,7 +177,6 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 
 		rfl_table_add(t, &row, 1, sizeof(row));
 	}
-	rfl_buf_fini(&said);
 	rfl_buf_fini(&flags);
 	rfl_buf_fini(&run_flags);
 	rfl_buf_fini(&values);
@@ -218,7 +189,7 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 				  "per process (weak scaling)");
 	rfl_table_note_lines(t, rfl_buf_str(&r->notes));
 	rfl_table_note_lines(t, more);
-	return rfl_table_finish(t, format, out, err);
+	return t;
 }
 
 /* A row of the table. */
@@ -232,23 +203,23 @@ struct compared {
 #define OF struct compared
 
 static const struct rfl_column of_comparison[] = {
-	{ TEXT(OF, env[0], "env_a", "Env A"), .when = FOR_PROGRAMS },
-	{ TEXT(OF, env[1], "env_b", "Env B"), .when = FOR_PROGRAMS },
-	{ TEXT(OF, by, "by", "By"), .when = FOR_PROGRAMS | BY },
-	{ TEXT(OF, value[0], "value_a", "Value A"), .when = FOR_PROGRAMS | BY },
-	{ TEXT(OF, value[1], "value_b", "Value B"), .when = FOR_PROGRAMS | BY },
-	{ TEXT(OF, metric, "metric", "Metric"), .when = FOR_PROGRAMS },
-	{ INT(OF, n[0], "n_a", "n A") },
-	{ REAL(OF, geomean[0], "geomean_a", "Geomean A") },
-	{ INT(OF, n[1], "n_b", "n B") },
-	{ REAL(OF, geomean[1], "geomean_b", "Geomean B") },
-	{ REAL(OF, ratio.value, "ratio", "B : A"), .decimals = 3 },
-	{ REAL(OF, ratio.lo, "ratio_lo", "from"), .decimals = 3 },
-	{ REAL(OF, ratio.hi, "ratio_hi", "to"), .decimals = 3 },
-	{ REAL(OF, scaling, "scaling", "Scaling"), .decimals = 3, .when = SCALING },
-	{ TEXT(OF, verdict, "verdict", "Verdict") },
-	{ TEXT(OF, why, "why", "Why") },
-	{ TEXT(OF, differences, "differences", "Differences"), .when = FOR_PROGRAMS },
+	RFL_COLUMN(TEXT, OF, env[0], "env_a", "Env A", .when = FOR_PROGRAMS),
+	RFL_COLUMN(TEXT, OF, env[1], "env_b", "Env B", .when = FOR_PROGRAMS),
+	RFL_COLUMN(TEXT, OF, by, "by", "By", .when = FOR_PROGRAMS | BY),
+	RFL_COLUMN(TEXT, OF, value[0], "value_a", "Value A", .when = FOR_PROGRAMS | BY),
+	RFL_COLUMN(TEXT, OF, value[1], "value_b", "Value B", .when = FOR_PROGRAMS | BY),
+	RFL_COLUMN(TEXT, OF, metric, "metric", "Metric", .when = FOR_PROGRAMS),
+	RFL_COLUMN(INT, OF, n[0], "n_a", "n A"),
+	RFL_COLUMN(REAL, OF, geomean[0], "geomean_a", "Geomean A", .digits = 5),
+	RFL_COLUMN(INT, OF, n[1], "n_b", "n B"),
+	RFL_COLUMN(REAL, OF, geomean[1], "geomean_b", "Geomean B", .digits = 5),
+	RFL_COLUMN(REAL, OF, ratio.value, "ratio", "B : A", .decimals = 3),
+	RFL_COLUMN(REAL, OF, ratio.lo, "ratio_lo", "from", .decimals = 3),
+	RFL_COLUMN(REAL, OF, ratio.hi, "ratio_hi", "to", .decimals = 3),
+	RFL_COLUMN(REAL, OF, scaling, "scaling", "Scaling", .decimals = 3, .when = SCALING),
+	RFL_COLUMN(TEXT, OF, verdict, "verdict", "Verdict"),
+	RFL_COLUMN(TEXT, OF, why, "why", "Why"),
+	RFL_COLUMN(TEXT, OF, differences, "differences", "Differences", .when = FOR_PROGRAMS),
 };
 #undef OF
 
@@ -336,12 +307,10 @@ static void note_differences(struct rfl_table *t, const struct rfl_comparison *c
 	}
 }
 
-enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format format,
-				 const char *const names[2], const char *lines, struct rfl_buf *out,
-				 struct rfl_err *err)
+struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool people,
+				       const char *const names[2], const char *lines)
 {
 	struct rfl_column columns[RFL_FACTS_MAX + RFL_ARRAY_LEN(of_comparison)];
-	const unsigned readers = readers_of(format);
 	/* rate B : A divided by batch B : A; for a time per step, the ratio itself */
 	const bool scaling = c->by && c->by->column == RFL_LEDGER_AT_batch && c->metric->speed > 0;
 	char numbers[2][RFL_NUM_MAX];
@@ -350,11 +319,12 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 	size_t n = 0;
 
 	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (is_shown(c, &rfl_facts[i], readers == FOR_PEOPLE))
+		if (is_shown(c, &rfl_facts[i], people))
 			columns[n++] = column_of(&rfl_facts[i], offsetof(struct compared, row));
 	memcpy(columns + n, of_comparison, sizeof(of_comparison));
 	t = rfl_table_of(columns, n + RFL_ARRAY_LEN(of_comparison),
-			 readers | (c->by ? BY : 0U) | (scaling ? SCALING : 0U));
+			 (people ? FOR_PEOPLE : FOR_PROGRAMS) | (c->by ? BY : 0U) |
+				 (scaling ? SCALING : 0U));
 	rfl_buf_init(&differences, 0);
 	for (const struct rfl_compared *p = c->pairs; p < c->pairs + c->n; p++) {
 		struct compared row = {
@@ -417,7 +387,7 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 		       c->count[RFL_SPEED_MISSING]);
 	note_differences(t, c);
 	rfl_table_note_lines(t, lines);
-	return rfl_table_finish(t, format, out, err);
+	return t;
 }
 
 #define RUNS_MOST 12 /* with more repeats, columns for single runs are omitted */
@@ -467,59 +437,60 @@ static bool take_numbers(struct part *p)
 	return true;
 }
 
-/* Write two decimals, or three significant digits for a small number. */
-static void put_number(struct rfl_buf *out, double value)
+/* Two decimals, or three significant digits for a small number. */
+static void put_number(struct rfl_table *t, double value)
 {
 	char text[RFL_NUM_MAX];
 
-	if (isnan(value))
-		rfl_buf_puts(out, " - |");
-	else if (value == 0 || fabs(value) >= 0.1)
-		rfl_buf_printf(out, " %.2f |", value);
+	if (value == 0 || fabs(value) >= 0.1)
+		(void)snprintf(text, sizeof(text), "%.2f", value);
 	else
-		rfl_buf_printf(out, " %s |", rfl_num_people(value, 3, text));
+		rfl_num_people(value, 3, text);
+	rfl_table_text(t, isnan(value) ? "-" : text); /* not NULL: the column stays */
 }
 
-static void put_table(const struct part *p, struct rfl_buf *out)
+static struct rfl_table *table_of(const struct part *p, struct rfl_page *page)
 {
-	rfl_buf_puts(out, "| Batch Size |");
-	for (size_t i = 0; i < p->ncolumns; i++)
-		rfl_buf_printf(out, " Run %" PRId64 " |", p->runs[i]);
-	rfl_buf_printf(out, "%s Mean | Std Dev |\n|---:|", p->ncolumns ? "" : " n |");
-	for (size_t i = 0; i < p->ncolumns + (p->ncolumns ? 2 : 3); i++)
-		rfl_buf_puts(out, "---:|");
-	rfl_buf_putc(out, '\n');
+	struct rfl_column columns[RUNS_MOST + 4] = { { .title = "Batch Size",
+						       .kind = RFL_COLUMN_INT } };
+	struct rfl_table *t;
+	size_t n = 1;
+
+	for (size_t i = 0; i < p->ncolumns; i++) {
+		const char *title = rfl_arena_printf(page->arena, "Run %" PRId64, p->runs[i]);
+
+		page->failed |= !title;
+		columns[n++] = (struct rfl_column){ .title = title, .kind = RFL_COLUMN_REAL };
+	}
+	if (p->ncolumns == 0)
+		columns[n++] = (struct rfl_column){ .title = "n", .kind = RFL_COLUMN_INT };
+	columns[n++] = (struct rfl_column){ .title = "Mean", .kind = RFL_COLUMN_REAL };
+	columns[n++] = (struct rfl_column){ .title = "Std Dev", .kind = RFL_COLUMN_REAL };
+	t = page->failed ? NULL : rfl_table_new(columns, n);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct rfl_repeats_config *c = p->configs[i];
 
-		rfl_buf_printf(out, "| %" PRId64 " |", c->row->batch);
+		rfl_table_int(t, c->row->batch);
 		for (size_t k = 0; k < p->ncolumns; k++) {
 			size_t run = 0;
 
 			while (run < c->n &&
 			       (p->numbered ? c->runs[run].run->repeat != p->runs[k] : run != k))
 				run++;
-			put_number(out, run < c->n ? c->runs[run].value : (double)NAN);
+			put_number(t, run < c->n ? c->runs[run].value : (double)NAN);
 		}
 		if (p->ncolumns == 0)
-			rfl_buf_printf(out, " %zu |", c->n);
-		put_number(out, c->stats.mean);
-		put_number(out, c->stats.std);
-		rfl_buf_putc(out, '\n');
+			rfl_table_int(t, (int64_t)c->n);
+		put_number(t, c->stats.mean);
+		put_number(t, c->stats.std);
 	}
-}
-
-/* Write text for a heading: one line, without Markdown syntax. */
-static void put_plain(struct rfl_buf *out, const char *text)
-{
-	for (; *text; text++)
-		rfl_buf_putc(out, strchr("\n\r\t#*<>[]`|\\", *text) ? ' ' : *text);
+	return t;
 }
 
 /* Write the configurations of one environment, model and precision, with one table per set of
  * options. */
 static void put_block(const struct rfl_repeats_config *configs, size_t n, struct part *p,
-		      bool *done, struct rfl_buf *out)
+		      bool *done, struct rfl_page *page)
 {
 	struct rfl_facts_apart apart = { .first = { NULL } };
 	const struct rfl_ledger_row *row;
@@ -558,68 +529,56 @@ static void put_block(const struct rfl_repeats_config *configs, size_t n, struct
 		row = configs[i].row;
 		rfl_buf_reset(&words);
 		rfl_facts_apart_put(&apart, row, &words);
-		rfl_buf_puts(out, "\n## ");
-		put_plain(out, row->model);
-		rfl_buf_putc(out, ' ');
-		put_plain(out, row->precision);
-		rfl_buf_puts(out, " on ");
-		put_plain(out, row->env);
-		rfl_buf_puts(out, words.len ? ", " : "");
-		put_plain(out, rfl_buf_str(&words));
-		rfl_buf_puts(out, "\n\n");
-		put_table(p, out);
+		rfl_page_heading(page, 2, "%s %s on %s%s%s", row->model, row->precision, row->env,
+				 words.len ? ", " : "", rfl_buf_str(&words));
+		rfl_page_table(page, "", table_of(p, page));
 	}
+	page->failed |= words.failed;
 	rfl_buf_fini(&words);
 }
 
-static void put_lines(const char *lines, struct rfl_buf *out)
+static void put_lines(const char *lines, struct rfl_page *page)
 {
-	while (*lines) {
-		size_t len = strcspn(lines, "\n");
+	struct rfl_span rest = rfl_span_of(lines), line;
 
-		rfl_buf_puts(out, "- ");
-		for (size_t i = 0; i < len; i++)
-			rfl_buf_printf(out, "%s%c", strchr("*_<>[]`|\\#", lines[i]) ? "\\" : "",
-				       lines[i]);
-		rfl_buf_putc(out, '\n');
-		lines += len + (lines[len] == '\n');
-	}
+	while (rfl_span_next_line(&rest, &line))
+		rfl_page_text(page, RFL_BLOCK_ITEM, "%.*s", (int)line.len, line.at);
 }
 
 enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, struct rfl_buf *out,
 				 struct rfl_err *err)
 {
-	struct part p = { .configs = rfl_alloc_array(r->n, sizeof(struct rfl_repeats_config *)) };
-	bool *done = rfl_alloc_array(r->n, sizeof(*done));
 	static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 						    RFL_LEDGER_AT_precision };
-	const size_t begin = out->len;
-	size_t next;
+	struct rfl_page *page = rfl_page_new(RFL_FORMAT_MD, "Repeats of each configuration", "");
+	struct part p = { .configs = rfl_alloc_array(r->n, sizeof(struct rfl_repeats_config *)) };
+	bool *done = rfl_alloc_array(r->n, sizeof(*done));
+	enum rfl_rc rc;
 
-	if (!p.configs || !done) {
-		free(p.configs);
-		free(done);
-		return rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
+	if (!page || !p.configs || !done) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
+		goto done;
 	}
-	rfl_buf_printf(out,
-		       "# Repeats of each configuration\n\nValues are %s; Run N is the repeat with "
-		       "this number or, if runs have no number, the N-th in time; Std Dev is the "
-		       "sample standard deviation (n - 1).\n",
-		       r->metric->title);
-	for (size_t i = 0; i < r->n; i = next) {
+	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		      "Values are %s; Run N is the repeat with this number or, if runs have no "
+		      "number, the N-th in time; Std Dev is the sample standard deviation (n - 1).",
+		      r->metric->title);
+	for (size_t i = 0, next; i < r->n; i = next) {
 		next = i + 1;
 		while (next < r->n && rfl_ledger_same(block, RFL_ARRAY_LEN(block),
 						      r->configs[i].row, r->configs[next].row))
 			next++;
-		put_block(&r->configs[i], next - i, &p, &done[i], out);
+		put_block(&r->configs[i], next - i, &p, &done[i], page);
 	}
 	if (r->notes.len || *more) {
-		rfl_buf_puts(out, "\n## Notes\n\n");
-		put_lines(more, out);
-		put_lines(rfl_buf_str(&r->notes), out);
+		rfl_page_heading(page, 2, "Notes");
+		put_lines(more, page);
+		put_lines(rfl_buf_str(&r->notes), page);
 	}
-	rfl_text_mask_from(out, begin);
+	rc = rfl_page_write(page, out, err);
+done:
+	rfl_page_free(page);
 	free(p.configs);
 	free(done);
-	return rfl_buf_check(out, "summary", err);
+	return rc;
 }

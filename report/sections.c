@@ -417,7 +417,6 @@ void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 				    "Mean; the flags of runs are explained under Limitations\n";
 	struct rfl_repeats shown;
 	bool ours = false; /* runs of this program */
-	struct rfl_buf body;
 
 	if (!r->repeats || r->repeats->n == 0) {
 		(void)rfl_report__have(page, NULL, "runs with a result", "--metrics",
@@ -434,10 +433,7 @@ void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 	shown = *r->repeats;
 	shown.n =
 		rfl_report__rows(page, shown.n, "configurations", "'roofline summary' prints all");
-	rfl_buf_init(&body, 0);
-	page->failed |= rfl_repeats_table(&shown, r->format, notes, &body, NULL) != RFL_OK;
-	rfl_page_rendered(page, "Samples per second", &body);
-	rfl_buf_fini(&body);
+	rfl_page_table(page, "Samples per second", rfl_repeats_table(&shown, true, notes));
 }
 
 struct phases {

@@ -78,7 +78,9 @@ struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_p
 		page->failed = true;
 		return NULL;
 	}
-	*s = (struct rfl_sweep){ .arena = page->arena, .rows = rows, .in_report = true };
+	*s = (struct rfl_sweep){
+		.arena = page->arena, .rows = rows, .in_report = true, .narrow = true
+	};
 	for (size_t i = 0; i < n && !page->failed; i++)
 		if (r->repeats->configs[i].row->precision && r->repeats->configs[i].row->batch > 0)
 			add_row(r, page, &r->repeats->configs[i], runs, s);
@@ -102,11 +104,11 @@ static bool have_runs(const struct rfl_report *r, struct rfl_page *page)
 static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row *a,
 			  const struct rfl_sweep_row *b)
 {
-	return rfl_text_same(a->env, b->env) && strcmp(a->mode, b->mode) == 0 &&
-	       strcmp(a->precision, b->precision) == 0 && a->graph == b->graph &&
-	       a->warmup == b->warmup && a->batch == b->batch && a->clips == b->clips &&
-	       rfl_text_same(a->optimizer, b->optimizer) &&
-	       (r->kind == RFL_REPORT_ATTENTION || strcmp(a->attention, b->attention) == 0);
+	const unsigned free = r->kind == RFL_REPORT_ATTENTION
+				      ? RFL_SWEEP_SIZE | RFL_SWEEP_ATTENTION_FORM
+				      : RFL_SWEEP_SIZE;
+
+	return !(rfl_sweep_differs(a, b) & ~free);
 }
 
 /* "lab_gpu: bf16, compiled, no warm-up steps, batch size 4, mode fwd_bwd" */
@@ -166,10 +168,14 @@ void rfl_report__sweep(const struct rfl_report *r, struct rfl_page *page)
 	}
 }
 
-/* The number of rows that are slower or faster, and the range, as a statement. */
-static void say_speedups(struct rfl_page *page, const struct rfl_sweep *s, const char *what)
+/* The range of the speed-ups as a statement. @return a row to which they refer; NULL: there are
+ * none
+ */
+static const struct rfl_sweep_row *say_speedups(struct rfl_page *page, const struct rfl_sweep *s,
+						const char *what)
 {
 	const struct rfl_sweep_row *least = NULL, *most = NULL;
+	const char *to;
 
 	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++) {
 		if (!(row->speedup_step > 0) || row->base == row)
@@ -179,44 +185,34 @@ static void say_speedups(struct rfl_page *page, const struct rfl_sweep *s, const
 		if (!most || row->speedup_step > most->speedup_step)
 			most = row;
 	}
-	if (most && most == least)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "%s: the speed of a step changes by a factor of %.3g (%s, context "
-			      "%lld, %s).",
-			      what, most->speedup_step, most->model, (long long)most->context,
-			      most->precision);
-	else if (most)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "%s: the speed of a step changes by a factor of %.3g (%s, context "
-			      "%lld, %s) to %.3g (%s, context %lld, %s).",
-			      what, least->speedup_step, least->model, (long long)least->context,
-			      least->precision, most->speedup_step, most->model,
-			      (long long)most->context, most->precision);
+	if (!most)
+		return NULL;
+	to = most == least ? ""
+			   : rfl_arena_printf(page->arena, " to %.3g (%s, context %lld, %s)",
+					      most->speedup_step, most->model,
+					      (long long)most->context, most->precision);
+	page->failed |= !to;
+	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		      "%s: the speed of a step changes by a factor of %.3g (%s, context %lld, "
+		      "%s)%s.",
+		      what, least->speedup_step, least->model, (long long)least->context,
+		      least->precision, to ? to : "");
+	return most->base;
 }
 
-/* The setting of the rows to which speed-ups refer. */
-static const char *first_value(struct rfl_page *page, const struct rfl_sweep *s,
-			       enum rfl_sweep_by by)
+/* The setting of a row to which speed-ups refer. */
+static const char *setting_of(struct rfl_page *page, const struct rfl_sweep_row *row,
+			      enum rfl_sweep_by by)
 {
-	const struct rfl_sweep_row *first = s->rows;
-	int64_t warmup = INT64_MAX;
-	const char *text;
+	const char *text = row->graph ? "a CUDA graph" : "no CUDA graph";
 
-	switch (by) {
-	case RFL_SWEEP_BY_PRECISION:
-		return first->precision;
-	case RFL_SWEEP_BY_GRAPH:
-		return first->graph ? "a CUDA graph" : "no CUDA graph";
-	case RFL_SWEEP_BY_ATTENTION:
-		text = rfl_arena_printf(page->arena, "attention %s", first->attention);
-		break;
-	default:
-		for (size_t i = 0; i < s->n; i++)
-			if (s->rows[i].warmup >= 0 && s->rows[i].warmup < warmup)
-				warmup = s->rows[i].warmup;
-		text = rfl_arena_printf(page->arena, "%lld warm-up step%s", (long long)warmup,
-					warmup == 1 ? "" : "s");
-	}
+	if (by == RFL_SWEEP_BY_PRECISION)
+		text = row->precision;
+	else if (by == RFL_SWEEP_BY_ATTENTION)
+		text = rfl_arena_printf(page->arena, "attention %s", row->attention);
+	else if (by == RFL_SWEEP_BY_WARMUP)
+		text = rfl_arena_printf(page->arena, "%lld warm-up step%s", (long long)row->warmup,
+					plural((size_t)row->warmup));
 	page->failed |= !text;
 	return text ? text : "";
 }
@@ -238,14 +234,15 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 	if (!have_runs(r, page))
 		return;
 	for (size_t k = 0; k < RFL_ARRAY_LEN(settings); k++) {
+		const struct rfl_sweep_row *base;
 		struct rfl_table *t;
 
 		rfl_sweep_compare(r->sweep, settings[k].by);
+		base = say_speedups(page, r->sweep, settings[k].what);
 		t = rfl_sweep_table(r->sweep, RFL_SWEEP_SPEEDUPS, RFL_SWEEP_BY_NONE);
-		if (rfl_table_rows(t) > 0)
-			say_speedups(page, r->sweep, settings[k].what);
-		rfl_table_note(t, "Speed-ups over the otherwise equal row with %s.",
-			       first_value(page, r->sweep, settings[k].by));
+		if (base)
+			rfl_table_note(t, "Speed-ups over the otherwise equal row with %s.",
+				       setting_of(page, base, settings[k].by));
 		rfl_page_table(page, settings[k].what, t);
 	}
 	if (page->n == first)
@@ -254,6 +251,17 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 			      "attention or warm-up only. 'roofline %s --precision fp32 bf16' "
 			      "measures two precisions.",
 			      r->kind == RFL_REPORT_LM ? "bench lm" : "bench attention");
+}
+
+static void put_sums(struct rfl_page *page)
+{
+	rfl_page_heading(page, 2, "Sums in low precision");
+	rfl_page_text(
+		page, RFL_BLOCK_PARAGRAPH,
+		"The same sum in several precisions, as by 'roofline bench accumulate'. It is "
+		"computed, not measured: additions are rounded to nearest as IEEE 754 "
+		"requires.");
+	rfl_page_table(page, "0.01, added 1000 times", rfl_accumulate_table(0.01, 1000));
 }
 
 void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
@@ -302,17 +310,8 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 			rfl_report__chart(r, page, "timeline", env,
 					  "Memory over the layers of a step");
 		}
-}
-
-void rfl_report__accumulate(const struct rfl_report *r, struct rfl_page *page)
-{
-	(void)r;
-	rfl_page_text(
-		page, RFL_BLOCK_PARAGRAPH,
-		"The same sum in several precisions, as by 'roofline bench accumulate'. It is "
-		"computed, not measured: additions are rounded to nearest as IEEE 754 "
-		"requires.");
-	rfl_page_table(page, "0.01, added 1000 times", rfl_accumulate_table(0.01, 1000));
+	if (r->kind == RFL_REPORT_LM)
+		put_sums(page);
 }
 
 /* Charts of time and memory against the context length, of each environment. */

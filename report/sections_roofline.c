@@ -91,8 +91,8 @@ static enum rfl_rc carry_data(const struct rfl_report *r, const struct rfl_plot_
 			      struct rfl_scene *scene, struct rfl_buf *data)
 {
 	const struct rfl_figure_data carried = {
-		.points = (struct rfl_points *)(uintptr_t)r->points,
-		.peaks = (struct rfl_peaks *)(uintptr_t)r->peaks,
+		.points = r->points,
+		.peaks = r->peaks,
 		.points_name = in->points_name,
 		.peaks_name = in->peaks_name,
 		.options = r->format != RFL_FORMAT_MD ? NULL
@@ -111,9 +111,11 @@ static enum rfl_rc carry_data(const struct rfl_report *r, const struct rfl_plot_
 	return rc == RFL_EOVERFLOW ? RFL_OK : rc;
 }
 
+/* Of the attention benchmark, as trajectories over the context length. */
 static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *env,
-			enum rfl_plot_kind kind, struct rfl_page *page)
+			struct rfl_page *page)
 {
+	const bool trajectory = r->kind == RFL_REPORT_ATTENTION;
 	const struct rfl_plot_input in = {
 		.points = r->points,
 		.env = env,
@@ -122,11 +124,10 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 		.peaks_name = rfl_path_base(r->peaks->path),
 		.peaks_hash = r->peaks->hash,
 		.version = r->version,
-		.kind = kind,
+		.kind = trajectory ? RFL_PLOT_TRAJECTORY : RFL_PLOT_ROOFLINE,
 		/* fits the width of a sheet, which has the table of points elsewhere */
 		.style = r->format == RFL_FORMAT_PDF ? "paper" : NULL,
 	};
-	const bool trajectory = kind == RFL_PLOT_TRAJECTORY;
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_scene *scene = NULL;
 	const char *caption, *name;
@@ -152,7 +153,7 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 	rfl_buf_fini(&data);
 }
 
-static bool is_first_of_env(const struct rfl_points *points, size_t i)
+bool rfl_report__first_of_env(const struct rfl_points *points, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (rfl_text_same(points->points[k].env, points->points[i].env))
@@ -184,7 +185,7 @@ void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const 
 	rfl_chart_free(chart);
 }
 
-static void draw_figures(const struct rfl_report *r, enum rfl_plot_kind kind, struct rfl_page *page)
+void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool points = rfl_report__have_points(page, r), peaks = HAVE_PEAKS(page, r);
 
@@ -196,10 +197,10 @@ static void draw_figures(const struct rfl_report *r, enum rfl_plot_kind kind, st
 		const char *name = r->points->points[i].env;
 		const struct rfl_peaks_env *env = rfl_peaks_find(r->peaks, name);
 
-		if (!is_first_of_env(r->points, i))
+		if (!rfl_report__first_of_env(r->points, i))
 			continue;
 		if (env && rfl_text_is_env_name(name))
-			draw_figure(r, env, kind, page);
+			draw_figure(r, env, page);
 		else
 			rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 				      "No figure of %s: the peaks file has no ceilings for it; "
@@ -208,29 +209,15 @@ static void draw_figures(const struct rfl_report *r, enum rfl_plot_kind kind, st
 	}
 }
 
-void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
-{
-	draw_figures(r, RFL_PLOT_ROOFLINE, page);
-}
-
-void rfl_report__trajectory(const struct rfl_report *r, struct rfl_page *page)
-{
-	draw_figures(r, RFL_PLOT_TRAJECTORY, page);
-}
-
 void rfl_report__points(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_points shown;
-	struct rfl_buf body;
 
 	if (rfl_report__have_points(page, r)) {
 		shown = *r->points;
 		shown.n =
 			rfl_report__rows(page, shown.n, "points", "the files of --points have all");
-		rfl_buf_init(&body, 0);
-		page->failed |= rfl_points_table(&shown, r->format, &body, NULL) != RFL_OK;
-		rfl_page_rendered(page, "Points under the roof", &body);
-		rfl_buf_fini(&body);
+		rfl_page_table(page, "Points under the roof", rfl_points_table(&shown, true));
 	}
 	if (r->peer)
 		rfl_report__as_peer(r, page);
@@ -254,7 +241,6 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 	const size_t n = r->parts ? r->parts->n : 0;
 	struct rfl_points most = { .n = n < PARTS_MOST ? n : PARTS_MOST };
 	const struct rfl_point **sorted;
-	struct rfl_buf body;
 
 	if (!rfl_report__have(page, n ? r->parts : NULL, "points of layers or kernels", "--points",
 			      "roofline points --by layer --output FILE"))
@@ -274,10 +260,7 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "The %zu of %zu parts with the largest share of the time:", most.n,
 			      n);
-	rfl_buf_init(&body, 0);
-	page->failed |= rfl_points_table(&most, r->format, &body, NULL) != RFL_OK;
-	rfl_page_rendered(page, "Parts of a step under the roof", &body);
-	rfl_buf_fini(&body);
+	rfl_page_table(page, "Parts of a step under the roof", rfl_points_table(&most, true));
 }
 
 void rfl_report__method(const struct rfl_report *r, struct rfl_page *page)

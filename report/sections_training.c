@@ -293,21 +293,19 @@ static void layers_table(const struct rfl_ledger_row *row, struct rfl_page *page
 		.ncolumns = RFL_ARRAY_LEN(columns),
 	};
 	struct rfl_err none = RFL_ERR_INIT;
-	struct rfl_buf body;
+	struct rfl_table *tables[2];
+	const char *caption;
 
 	if (!row->model || !row->precision)
 		return;
-	rfl_buf_init(&body, 0);
+	caption = rfl_arena_printf(page->arena, "Layers of %s, for one sample", row->model);
+	page->failed |= !caption;
 	rfl_complexity_needs(&c, false);
-	if (rfl_summary_new(row->model, &c.options, &summary, &none) == RFL_OK &&
-	    rfl_complexity_table(&c, page->format, &body, &none) == RFL_OK)
-		rfl_page_rendered(
-			page,
-			rfl_arena_printf(page->arena, "Layers of %s, for one sample", row->model),
-			&body);
+	if (caption && rfl_summary_new(row->model, &c.options, &summary, &none) == RFL_OK &&
+	    rfl_complexity_tables(&c, true, tables, &none) == RFL_OK)
+		rfl_page_table(page, caption, tables[0]);
 	page->failed |= none.rc == RFL_ENOMEM;
 	rfl_summary_free(summary);
-	rfl_buf_fini(&body);
 }
 
 void rfl_report__training_design(const struct rfl_report *r, struct rfl_page *page)

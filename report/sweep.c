@@ -32,36 +32,19 @@ void rfl_sweep_row_init(struct rfl_sweep_row *r)
 {
 	const struct rfl_stats unknown = { .mean = NAN, .std = NAN };
 
+	/* clang-format off */
 	*r = (struct rfl_sweep_row){
 		.status = "missing",
-		.forward = unknown,
-		.backward = unknown,
-		.both = unknown,
-		.optimizer_step = unknown,
-		.step = unknown,
-		.samples_per_s = NAN,
-		.tokens_per_s = NAN,
-		.model_flops = NAN,
-		.flops = NAN,
-		.bytes = NAN,
-		.memory_model = NAN,
-		.memory_forward = NAN,
-		.memory_peak = NAN,
-		.memory_of_forward = NAN,
-		.memory_of_backward = NAN,
-		.ratio = NAN,
-		.measured_peak = NAN,
-		.measured_model = NAN,
-		.measured_forward = NAN,
-		.measured_backward = NAN,
-		.measured_optimizer = NAN,
-		.grad_clip = NAN,
-		.flop_per_s = NAN,
-		.ai = NAN,
-		.mfu = NAN,
-		.speedup_forward = NAN,
-		.speedup_step = NAN,
+		.forward = unknown, .backward = unknown, .both = unknown,
+		.optimizer_step = unknown, .step = unknown,
+		.samples_per_s = NAN, .tokens_per_s = NAN, .model_flops = NAN, .flops = NAN, .bytes = NAN,
+		.memory_model = NAN, .memory_forward = NAN, .memory_backward = NAN, .memory_peak = NAN,
+		.memory_of_forward = NAN, .memory_of_backward = NAN,
+		.measured_model = NAN, .measured_forward = NAN, .measured_backward = NAN,
+		.measured_optimizer = NAN, .measured_peak = NAN, .ratio = NAN, .grad_clip = NAN,
+		.flop_per_s = NAN, .ai = NAN, .mfu = NAN, .speedup_forward = NAN, .speedup_step = NAN,
 	};
+	/* clang-format on */
 }
 
 bool rfl_sweep_is_attention(const char *model)
@@ -142,6 +125,8 @@ enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	r->memory_forward = r->memory_model +
 			    (double)(memory->saved - memory->saved_class[RFL_SAVED_CLASS_INPUT]);
 	r->memory_peak = (double)memory->peak;
+	r->memory_backward =
+		forward_only ? (double)NAN : r->memory_model + (double)memory->gradients;
 	r->memory_of_forward = r->memory_forward - r->memory_model;
 	r->memory_of_backward = r->memory_peak - r->memory_forward;
 	goto done;
@@ -361,45 +346,48 @@ enum rfl_rc rfl_sweep_place(struct rfl_sweep *s, const struct rfl_peaks *peaks, 
 	return rc;
 }
 
-/* Speed-ups over the row that differs only in a setting, which has its first value. */
-static void compare(const struct rfl_sweep *s, struct rfl_sweep_row *r, enum rfl_sweep_by by)
+unsigned rfl_sweep_differs(const struct rfl_sweep_row *a, const struct rfl_sweep_row *b)
 {
-	const struct rfl_sweep_row *first = &s->rows[0];
-	int64_t warmup = first->warmup;
+	const bool same[] = {
+		strcmp(a->precision, b->precision) == 0,
+		strcmp(a->attention, b->attention) == 0,
+		a->graph == b->graph,
+		a->warmup == b->warmup,
+		strcmp(a->model, b->model) == 0 && a->context == b->context,
+		rfl_text_same(a->env, b->env) && strcmp(a->mode, b->mode) == 0 &&
+			a->batch == b->batch && a->clips == b->clips &&
+			rfl_text_same(a->optimizer, b->optimizer),
+	};
+	unsigned ret = 0;
 
-	for (size_t i = 1; s->in_report && i < s->n; i++)
-		if (s->rows[i].warmup >= 0 && (warmup < 0 || s->rows[i].warmup < warmup))
-			warmup = s->rows[i].warmup;
-	r->base = NULL;
-	r->speedup_forward = r->speedup_step = NAN;
-	for (const struct rfl_sweep_row *b = s->rows; b < s->rows + s->n; b++) {
-		if (strcmp(b->model, r->model) != 0 || b->context != r->context ||
-		    !rfl_text_same(b->env, r->env) || strcmp(b->mode, r->mode) != 0 ||
-		    b->batch != r->batch || b->clips != r->clips ||
-		    !rfl_text_same(b->optimizer, r->optimizer) ||
-		    strcmp(b->precision,
-			   by == RFL_SWEEP_BY_PRECISION ? first->precision : r->precision) ||
-		    strcmp(b->attention,
-			   by == RFL_SWEEP_BY_ATTENTION ? first->attention : r->attention) ||
-		    b->graph != (by == RFL_SWEEP_BY_GRAPH ? first->graph : r->graph) ||
-		    b->warmup != (by == RFL_SWEEP_BY_WARMUP ? warmup : r->warmup))
-			continue;
-		/* rows of another program may be equal in all settings */
-		if (b->graph == r->graph && b->warmup == r->warmup &&
-		    strcmp(b->precision, r->precision) == 0 &&
-		    strcmp(b->attention, r->attention) == 0)
-			b = r;
-		r->base = b;
-		r->speedup_forward = b->forward.mean / r->forward.mean;
-		r->speedup_step = b->step.mean / r->step.mean;
-		return;
-	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(same); i++)
+		ret |= same[i] ? 0U : 1U << i;
+	return ret;
 }
 
 void rfl_sweep_compare(struct rfl_sweep *s, enum rfl_sweep_by by)
 {
-	for (size_t i = 0; i < s->n && by != RFL_SWEEP_BY_NONE; i++)
-		compare(s, &s->rows[i], by);
+	const unsigned setting = by == RFL_SWEEP_BY_NONE ? 0 : 1U << (by - 1);
+	const struct rfl_sweep_row *first =
+		s->rows; /* has the value with which others are compared */
+
+	for (size_t i = 1; s->in_report && setting == RFL_SWEEP_WARMUP && i < s->n; i++)
+		if (s->rows[i].warmup >= 0 &&
+		    (first->warmup < 0 || s->rows[i].warmup < first->warmup))
+			first = &s->rows[i];
+	for (struct rfl_sweep_row *r = s->rows; setting && r < s->rows + s->n; r++) {
+		const struct rfl_sweep_row *b = s->rows;
+
+		while (b < s->rows + s->n && ((rfl_sweep_differs(b, r) & ~setting) ||
+					      (rfl_sweep_differs(b, first) & setting)))
+			b++;
+		/* rows of another program may be equal in all settings */
+		if (b < s->rows + s->n && rfl_sweep_differs(b, r) == 0)
+			b = r;
+		r->base = b < s->rows + s->n ? b : NULL;
+		r->speedup_forward = r->base ? b->forward.mean / r->forward.mean : (double)NAN;
+		r->speedup_step = r->base ? b->step.mean / r->step.mean : (double)NAN;
+	}
 }
 
 void rfl_sweep_fini(struct rfl_sweep *s)
@@ -421,257 +409,165 @@ static void put_profile_memory(struct rfl_table *t, const void *row)
 	rfl_table_bool(t, ((const struct rfl_sweep_row *)row)->profile_memory);
 }
 
-#define WITH_SPEEDUPS 1u
-#define PROFILED      2u
-#define FOR_PROGRAMS  4u /* people see the reasons below the table */
-#define WITH_STEPS    8u /* steps that are more than forward and backward */
-
-#define COLUMN(key_, title_, member, kind_, digits_, scale_, when_)                       \
-	{                                                                                 \
-		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_,     \
-							.kind = kind_, .digits = digits_, \
-							.scale = scale_, .when = when_    \
-	}
-#define TEXT(key, title, member) COLUMN(key, title, member, RFL_COLUMN_TEXT, 0, 0, 0)
-#define INT(key, title, member)  COLUMN(key, title, member, RFL_COLUMN_INT, 0, 0, 0)
-#define REAL(key, title, member, digits, scale) \
-	COLUMN(key, title, member, RFL_COLUMN_REAL, digits, scale, 0)
-#define SETTING(key_, title_, member)                                                 \
-	{                                                                             \
-		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_, \
-							.setting = true               \
-	}
-#define SETTING_INT(key_, title_, member)                                                       \
-	{                                                                                       \
-		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_,           \
-							.kind = RFL_COLUMN_INT, .setting = true \
-	}
-#define SETTING_OF(key_, put_)                                           \
-	{                                                                \
-		.key = key_, .title = key_, .put = put_, .setting = true \
-	}
-#define MEMORY(key, title, member)  REAL(key, title, member, 4, 0x1p20)
-#define SPEEDUP(key, title, member) COLUMN(key, title, member, RFL_COLUMN_REAL, 3, 0, WITH_SPEEDUPS)
-
-/* Columns of all sweeps. */
-#define TIMES                                                                    \
-	REAL("fwd_avg_s", "fwd avg (sec)", forward.mean, 6, 0),                  \
-		REAL("fwd_std_s", "fwd std (sec)", forward.std, 6, 0),           \
-		REAL("back_avg_s", "back avg (sec)", backward.mean, 6, 0),       \
-		REAL("back_std_s", "back std (sec)", backward.std, 6, 0),        \
-		REAL("fwd_back_avg_s", "fwd & back avg (sec)", both.mean, 6, 0), \
-		REAL("fwd_back_std_s", "fwd & back std (sec)", both.std, 6, 0)
-#define SETTINGS                                                                               \
-	TEXT("status", "status", status), SETTING("dtype", "dtype", dtype),                    \
-		SETTING("device", "device", device),                                           \
-		SETTING_INT("batch_size", "batch_size", batch), SETTING("mode", "mode", mode), \
-		SETTING("optimizer", "optimizer", optimizer), GRAD_CLIP,                       \
-		SETTING_OF("compiled", put_compiled),                                          \
-		SETTING_OF("profile_memory", put_profile_memory)
-#define GRAD_CLIP                                                                          \
-	{                                                                                  \
-		RFL_CELL(struct rfl_sweep_row, grad_clip),                                 \
-			.key = "grad_clip", .title = "grad_clip", .kind = RFL_COLUMN_REAL, \
-			.setting = true                                                    \
-	}
-#define RATES                                                                            \
-	SETTING_INT("warmup", "warm-up", warmup), SETTING_INT("runs", "runs", runs),     \
-		COLUMN("step_avg_s", "step avg (sec)", step.mean, RFL_COLUMN_REAL, 6, 0, \
-		       WITH_STEPS),                                                      \
-		COLUMN("step_std_s", "step std (sec)", step.std, RFL_COLUMN_REAL, 6, 0,  \
-		       WITH_STEPS),                                                      \
-		REAL("tokens_per_s", "tokens/s", tokens_per_s, 4, 0),                    \
-		REAL("model_flops", "GFLOP", model_flops, 5, 1e9),                       \
-		REAL("flop_per_s", "GFLOP/s", flop_per_s, 4, 1e9),                       \
-		REAL("mfu", "MFU %", mfu, 3, 0.01), REAL("ai", "FLOP/byte", ai, 3, 0),   \
-		TEXT("bound", "bound", bound),                                           \
-		SPEEDUP("fwd_speedup", "fwd speed-up", speedup_forward),                 \
-		SPEEDUP("step_speedup", "step speed-up", speedup_step),                  \
-		COLUMN("cell", "cell", cell, RFL_COLUMN_TEXT, 0, 0, FOR_PROGRAMS),       \
-		COLUMN("reason", NULL, reason, RFL_COLUMN_TEXT, 0, 0, FOR_PROGRAMS),     \
-		COLUMN("mfu_reason", NULL, mfu_reason, RFL_COLUMN_TEXT, 0, 0, FOR_PROGRAMS)
-
-/* Measured memory: model, model + forward, + backward, + optimizer. */
-#define PROFILE(key, title, member, scale, when) \
-	COLUMN(key, title, member, RFL_COLUMN_REAL, 4, scale, when)
-#define PROFILES(unit, scale_, when_)                                                            \
-	PROFILE("measured_model_bytes", "model " unit, measured_model, scale_, when_),           \
-		PROFILE("measured_fwd_bytes", "+fwd " unit, measured_forward, scale_, when_),    \
-		PROFILE("measured_back_bytes", "+back " unit, measured_backward, scale_, when_), \
-		PROFILE("measured_opt_bytes", "+opt " unit, measured_optimizer, scale_, when_)
-
-static const struct rfl_column lm_columns[] = {
-	TEXT("model", "model", model),
-	INT("context_length", "context_length", context),
-	TIMES,
-	REAL("opt_avg_s", "opt avg (sec)", optimizer_step.mean, 6, 0),
-	REAL("opt_std_s", "opt std (sec)", optimizer_step.std, 6, 0),
-	SETTINGS,
-	SETTING("attention", "attention", form),
-	REAL("estimated_memory_bytes", "est. GiB", memory_peak, 3, 0x1p30),
-	REAL("measured_memory_bytes", "peak GiB", measured_peak, 3, 0x1p30),
-	PROFILES("GiB", 0x1p30, PROFILED),
-	RATES,
-};
-
-static const struct rfl_column attention_columns[] = {
-	INT("context_length", "context_length", context),
-	INT("d_model", "d_model", features),
-	SETTING("attention", "attention", form),
-	TIMES,
-	MEMORY("model_memory_bytes", "model mem (MiB)", memory_model),
-	MEMORY("model_fwd_memory_bytes", "model+fwd mem", memory_forward),
-	MEMORY("model_fwd_back_memory_bytes", "model+fwd+back mem", memory_peak),
-	MEMORY("fwd_memory_bytes", "fwd mem", memory_of_forward),
-	MEMORY("back_memory_bytes", "back mem", memory_of_backward),
-	MEMORY("measured_memory_bytes", "measured peak", measured_peak),
-	PROFILES("MiB", 0x1p20, PROFILED),
-	SETTINGS,
-	RATES,
-};
-
-/* The standard deviation of a step as a part of its mean. */
-static void put_deviation(struct rfl_table *t, const void *row)
+/* Standard deviations as a part of the mean. */
+static void put_forward_deviation(struct rfl_table *t, const void *row)
 {
-	const struct rfl_sweep_row *r = row;
+	const struct rfl_stats *s = &((const struct rfl_sweep_row *)row)->forward;
 
-	rfl_table_real(t, r->step.std / r->step.mean);
+	rfl_table_real(t, s->std / s->mean);
 }
 
-/* Flags of the columns for a terminal, besides PROFILED and WITH_SPEEDUPS. */
+static void put_backward_deviation(struct rfl_table *t, const void *row)
+{
+	const struct rfl_stats *s = &((const struct rfl_sweep_row *)row)->backward;
+
+	rfl_table_real(t, s->std / s->mean);
+}
+
+static void put_step_deviation(struct rfl_table *t, const void *row)
+{
+	const struct rfl_stats *s = &((const struct rfl_sweep_row *)row)->step;
+
+	rfl_table_real(t, s->std / s->mean);
+}
+
+/* Flags of columns. */
 enum {
-	OF_MODELS = 1 << 4,
-	OF_FEATURES = 1 << 5,
-	/* settings that differ between the rows */
-	DTYPES = 1 << 6,
-	ATTENTIONS = 1 << 7,
-	WARMUPS = 1 << 8,
-	GRAPHS = 1 << 9,
-	/* numbers that a row has */
-	BACKWARD_S = 1 << 10,
-	UPDATE_S = 1 << 11,
-	PLACED = 1 << 12,
-	MEASURED = 1 << 13,
-	PREDICTED = 1 << 14, /* not measured */
+	OF_LM = 1 << 0,
+	OF_ATTENTION = 1 << 1,
+	WITH_SPEEDUPS = 1 << 2,
+	PROFILED = 1 << 3,
+	FOR_PROGRAMS = 1 << 4, /* people see the reasons below the table */
+	WITH_STEPS = 1 << 5,   /* steps that are more than forward and backward */
+	/* of tables for people: */
+	MODELS = 1 << 6,
+	TIMES = 1 << 7,
+	RATES = 1 << 8,
+	MEMORY = 1 << 9,
+	IN_REPORT = 1 << 10,
+	PREDICTED = 1 << 11, /* in a report, or nothing was measured */
 };
 
-#define NARROW(title, kind, member, digits, scale, when) \
-	COLUMN(title, title, member, RFL_COLUMN_##kind, digits, scale, when)
-#define NARROW_OF(title_, kind_, put_, digits_, scale_, when_)                                 \
-	{                                                                                      \
-		.key = title_, .title = title_, .kind = RFL_COLUMN_##kind_, .digits = digits_, \
-		.scale = scale_, .put = put_, .when = when_                                    \
+/* The key and the title of a column are the first two arguments after the member or function. */
+#define TEXT(member, ...) RFL_COLUMN(TEXT, struct rfl_sweep_row, member, __VA_ARGS__)
+#define INT(member, ...)  RFL_COLUMN(INT, struct rfl_sweep_row, member, __VA_ARGS__)
+#define REAL(member, ...) RFL_COLUMN(REAL, struct rfl_sweep_row, member, __VA_ARGS__)
+#define PUT(put_, key_, ...)                                   \
+	{                                                      \
+		.put = put_, .key = key_, .title = __VA_ARGS__ \
 	}
+#define SECONDS .digits = 6
+#define GIB     .scale = 0x1p30
+#define MIB     .scale = 0x1p20
+#define SETTING .setting = true
 
-static const struct rfl_column narrow_columns[] = {
-	NARROW("model", TEXT, model, 0, 0, OF_MODELS),
-	NARROW("d_model", INT, features, 0, 0, OF_FEATURES),
-	NARROW("context", INT, context, 0, 0, 0),
-	NARROW("dtype", TEXT, dtype, 0, 0, DTYPES),
-	NARROW("attention", TEXT, form, 0, 0, ATTENTIONS),
-	NARROW("warm-up", INT, warmup, 0, 0, WARMUPS),
-	NARROW_OF("compiled", TEXT, put_compiled, 0, 0, GRAPHS),
-	NARROW("fwd ms", REAL, forward.mean, 4, 1e-3, 0),
-	NARROW("back ms", REAL, backward.mean, 4, 1e-3, BACKWARD_S),
-	NARROW("opt ms", REAL, optimizer_step.mean, 4, 1e-3, UPDATE_S),
-	NARROW("step ms", REAL, step.mean, 4, 1e-3, 0),
-	NARROW_OF("+- %", REAL, put_deviation, 2, 0.01, 0),
-	NARROW("tokens/s", REAL, tokens_per_s, 4, 0, OF_MODELS),
-	NARROW("GFLOP/s", REAL, flop_per_s, 4, 1e9, 0),
-	NARROW("MFU %", REAL, mfu, 3, 0.01, PLACED),
-	NARROW("bound", TEXT, bound, 0, 0, PLACED),
-	NARROW("est. GiB", REAL, memory_peak, 3, 0x1p30, OF_MODELS | PREDICTED),
-	NARROW("est. MiB", REAL, memory_peak, 4, 0x1p20, OF_FEATURES | PREDICTED),
-	NARROW("peak GiB", REAL, measured_peak, 3, 0x1p30, OF_MODELS | MEASURED),
-	NARROW("peak MiB", REAL, measured_peak, 4, 0x1p20, OF_FEATURES | MEASURED),
-	NARROW("fwd x", REAL, speedup_forward, 3, 0, WITH_SPEEDUPS),
-	NARROW("step x", REAL, speedup_step, 3, 0, WITH_SPEEDUPS),
-	NARROW("status", TEXT, status, 0, 0, 0),
+static const struct rfl_column all_columns[] = {
+	TEXT(model, "model", "model", .when = OF_LM),
+	INT(context, "context_length", "context_length"),
+	INT(features, "d_model", "d_model", .when = OF_ATTENTION),
+	TEXT(form, "attention", "attention", SETTING, .when = OF_ATTENTION),
+	REAL(forward.mean, "fwd_avg_s", "fwd avg (sec)", SECONDS),
+	REAL(forward.std, "fwd_std_s", "fwd std (sec)", SECONDS),
+	REAL(backward.mean, "back_avg_s", "back avg (sec)", SECONDS),
+	REAL(backward.std, "back_std_s", "back std (sec)", SECONDS),
+	REAL(both.mean, "fwd_back_avg_s", "fwd & back avg (sec)", SECONDS),
+	REAL(both.std, "fwd_back_std_s", "fwd & back std (sec)", SECONDS),
+	REAL(optimizer_step.mean, "opt_avg_s", "opt avg (sec)", SECONDS, .when = OF_LM),
+	REAL(optimizer_step.std, "opt_std_s", "opt std (sec)", SECONDS, .when = OF_LM),
+	REAL(memory_model, "model_memory_bytes", "model mem (MiB)", MIB, .when = OF_ATTENTION),
+	REAL(memory_forward, "model_fwd_memory_bytes", "model+fwd mem", MIB, .when = OF_ATTENTION),
+	REAL(memory_peak, "model_fwd_back_memory_bytes", "model+fwd+back mem", MIB,
+	     .when = OF_ATTENTION),
+	REAL(memory_of_forward, "fwd_memory_bytes", "fwd mem", MIB, .when = OF_ATTENTION),
+	REAL(memory_of_backward, "back_memory_bytes", "back mem", MIB, .when = OF_ATTENTION),
+	REAL(measured_peak, "measured_memory_bytes", "measured peak", MIB, .when = OF_ATTENTION),
+	REAL(measured_model, "measured_model_bytes", "model MiB", MIB,
+	     .when = OF_ATTENTION | PROFILED),
+	REAL(measured_forward, "measured_fwd_bytes", "+fwd MiB", MIB,
+	     .when = OF_ATTENTION | PROFILED),
+	REAL(measured_backward, "measured_back_bytes", "+back MiB", MIB,
+	     .when = OF_ATTENTION | PROFILED),
+	REAL(measured_optimizer, "measured_opt_bytes", "+opt MiB", MIB,
+	     .when = OF_ATTENTION | PROFILED),
+	TEXT(status, "status", "status"),
+	TEXT(dtype, "dtype", "dtype", SETTING),
+	TEXT(device, "device", "device", SETTING),
+	INT(batch, "batch_size", "batch_size", SETTING),
+	TEXT(mode, "mode", "mode", SETTING),
+	TEXT(optimizer, "optimizer", "optimizer", SETTING),
+	REAL(grad_clip, "grad_clip", "grad_clip", SETTING),
+	PUT(put_compiled, "compiled", "compiled", SETTING),
+	PUT(put_profile_memory, "profile_memory", "profile_memory", SETTING),
+	TEXT(form, "attention", "attention", SETTING, .when = OF_LM),
+	REAL(memory_peak, "estimated_memory_bytes", "est. GiB", GIB, .digits = 3, .when = OF_LM),
+	REAL(measured_peak, "measured_memory_bytes", "peak GiB", GIB, .digits = 3, .when = OF_LM),
+	REAL(measured_model, "measured_model_bytes", "model GiB", GIB, .when = OF_LM | PROFILED),
+	REAL(measured_forward, "measured_fwd_bytes", "+fwd GiB", GIB, .when = OF_LM | PROFILED),
+	REAL(measured_backward, "measured_back_bytes", "+back GiB", GIB, .when = OF_LM | PROFILED),
+	REAL(measured_optimizer, "measured_opt_bytes", "+opt GiB", GIB, .when = OF_LM | PROFILED),
+	INT(warmup, "warmup", "warm-up", SETTING),
+	INT(runs, "runs", "runs", SETTING),
+	REAL(step.mean, "step_avg_s", "step avg (sec)", SECONDS, .when = WITH_STEPS),
+	REAL(step.std, "step_std_s", "step std (sec)", SECONDS, .when = WITH_STEPS),
+	REAL(tokens_per_s, "tokens_per_s", "tokens/s"),
+	REAL(model_flops, "model_flops", "GFLOP", .digits = 5, .scale = 1e9),
+	REAL(flop_per_s, "flop_per_s", "GFLOP/s", .scale = 1e9),
+	REAL(mfu, "mfu", "MFU %", .digits = 3, .scale = 0.01),
+	REAL(ai, "ai", "FLOP/byte", .digits = 3),
+	TEXT(bound, "bound", "bound"),
+	REAL(speedup_forward, "fwd_speedup", "fwd speed-up", .digits = 3, .when = WITH_SPEEDUPS),
+	REAL(speedup_step, "step_speedup", "step speed-up", .digits = 3, .when = WITH_SPEEDUPS),
+	TEXT(cell, "cell", "cell", .when = FOR_PROGRAMS),
+	TEXT(reason, "reason", "reason", .when = FOR_PROGRAMS),
+	TEXT(mfu_reason, "mfu_reason", "mfu_reason", .when = FOR_PROGRAMS),
 };
 
-static unsigned narrow_flags(const struct rfl_sweep *s, enum rfl_sweep_table kind)
-{
-	unsigned flags = kind == RFL_SWEEP_LM ? OF_MODELS : OF_FEATURES;
-	const struct rfl_sweep_row *first = s->rows;
-	const char *form = NULL; /* of the first row that ran */
-
-	for (const struct rfl_sweep_row *r = s->rows; r < s->rows + s->n; r++) {
-		form = form ? form : r->form;
-		flags |= strcmp(r->precision, first->precision) != 0 ? DTYPES : 0;
-		flags |= strcmp(r->attention, first->attention) != 0 ? ATTENTIONS : 0;
-		flags |= r->form && !rfl_text_same(r->form, form) ? ATTENTIONS : 0;
-		flags |= r->warmup != first->warmup ? WARMUPS : 0;
-		flags |= r->graph != first->graph ? GRAPHS : 0;
-		flags |= isnan(r->backward.mean) ? 0 : BACKWARD_S;
-		flags |= isnan(r->optimizer_step.mean) ? 0 : UPDATE_S;
-		flags |= isnan(r->mfu) ? 0 : PLACED;
-		flags |= isnan(r->measured_peak) ? 0 : MEASURED;
-	}
-	return flags & MEASURED ? flags : flags | PREDICTED;
-}
-
-/* The settings that have no column, because they are the same in all rows. */
-static void note_settings(struct rfl_table *t, const struct rfl_sweep *s, unsigned flags)
-{
-	const struct rfl_sweep_row *r = s->rows;
-	struct rfl_buf text;
-
-	rfl_buf_init(&text, 0);
-	rfl_buf_printf(&text, "Batch size %lld, mode %s", (long long)r->batch, r->mode);
-	if (!(flags & DTYPES))
-		rfl_buf_printf(&text, ", %s", r->precision);
-	for (size_t i = 0; i < s->n && !(flags & ATTENTIONS); i++)
-		if (s->rows[i].form) {
-			rfl_buf_printf(&text, ", attention %s", s->rows[i].form);
-			break;
-		}
-	if (!(flags & WARMUPS))
-		rfl_buf_printf(&text, ", %lld warm-up steps", (long long)r->warmup);
-	if (r->graph && !(flags & GRAPHS))
-		rfl_buf_puts(&text, ", CUDA graphs");
-	rfl_table_note(t, "%s.", rfl_buf_str(&text));
-	rfl_table_note(t, "Times are means, +- is the standard deviation of a step; more columns: "
-			  "--format md, csv or json.");
-	rfl_buf_fini(&text);
-}
-
-/* For the tables of a report. */
-static const struct rfl_column speedup_columns[] = {
-	SETTING("env", "Environment", env),
-	TEXT("model", "Model", model),
-	INT("context_length", "Context", context),
-	SETTING("dtype", "dtype", dtype),
-	SETTING_OF("compiled", put_compiled),
-	SETTING("attention", "attention", form),
-	SETTING_INT("warmup", "warm-up", warmup),
-	SETTING("mode", "mode", mode),
-	SETTING("optimizer", "optimizer", optimizer),
-	GRAD_CLIP,
-	REAL("fwd_avg_s", "fwd avg (sec)", forward.mean, 6, 0),
-	REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),
-	REAL("fwd_speedup", "fwd speed-up", speedup_forward, 3, 0),
-	REAL("step_speedup", "step speed-up", speedup_step, 3, 0),
-};
-
-static const struct rfl_column memory_columns[] = {
-	SETTING("env", "Environment", env),
-	TEXT("model", "Model", model),
-	INT("context_length", "Context", context),
-	SETTING("dtype", "dtype", dtype),
-	SETTING("attention", "attention", form),
-	SETTING("mode", "mode", mode),
-	SETTING("optimizer", "optimizer", optimizer),
-	GRAD_CLIP,
-	MEMORY("model_memory_bytes", "predicted: model (MiB)", memory_model),
-	MEMORY("model_fwd_memory_bytes", "+ forward", memory_forward),
-	MEMORY("peak_memory_bytes", "peak", memory_peak),
-	PROFILE("measured_model_bytes", "measured: model", measured_model, 0x1p20, 0),
-	PROFILE("measured_fwd_bytes", "+ forward", measured_forward, 0x1p20, 0),
-	PROFILE("measured_back_bytes", "+ backward", measured_backward, 0x1p20, 0),
-	PROFILE("measured_opt_bytes", "+ optimizer", measured_optimizer, 0x1p20, 0),
-	MEMORY("measured_memory_bytes", "peak", measured_peak),
-	REAL("ratio", "measured / predicted", ratio, 3, 0),
-	TEXT("status", "status", status),
+/* For a terminal and for reports; the keys are not used. */
+static const struct rfl_column main_columns[] = {
+	TEXT(env, "", "environment", SETTING),
+	TEXT(model, "", "model", .when = MODELS),
+	INT(features, "", "d_model", .when = OF_ATTENTION),
+	INT(context, "", "context"),
+	TEXT(dtype, "", "dtype", SETTING),
+	TEXT(form, "", "attention", SETTING),
+	PUT(put_compiled, "", "compiled", SETTING),
+	INT(warmup, "", "warm-up", SETTING, .when = TIMES),
+	INT(batch, "", "batch size", SETTING),
+	TEXT(mode, "", "mode", SETTING),
+	TEXT(optimizer, "", "optimizer", SETTING),
+	REAL(grad_clip, "", "grad_clip", SETTING),
+	REAL(forward.mean, "", "fwd ms", .scale = 1e-3, .when = TIMES),
+	PUT(put_forward_deviation, "", "+- %", .kind = RFL_COLUMN_REAL, .digits = 2, .scale = 0.01,
+	    .when = RATES | IN_REPORT),
+	REAL(backward.mean, "", "back ms", .scale = 1e-3, .when = RATES),
+	PUT(put_backward_deviation, "", "+- %", .kind = RFL_COLUMN_REAL, .digits = 2, .scale = 0.01,
+	    .when = RATES | IN_REPORT),
+	REAL(optimizer_step.mean, "", "opt ms", .scale = 1e-3, .when = RATES),
+	REAL(step.mean, "", "step ms", .scale = 1e-3, .when = TIMES),
+	PUT(put_step_deviation, "", "+- %", .kind = RFL_COLUMN_REAL, .digits = 2, .scale = 0.01,
+	    .when = RATES),
+	REAL(tokens_per_s, "", "tokens/s", .when = RATES | MODELS),
+	REAL(flop_per_s, "", "GFLOP/s", .scale = 1e9, .when = RATES),
+	REAL(mfu, "", "MFU %", .digits = 3, .scale = 0.01, .when = RATES),
+	TEXT(bound, "", "bound", .when = RATES),
+	REAL(memory_peak, "", "est. GiB", GIB, .digits = 3, .when = RATES | OF_LM | PREDICTED),
+	REAL(measured_peak, "", "peak GiB", GIB, .digits = 3, .when = RATES | OF_LM),
+	REAL(memory_peak, "", "est. MiB", MIB, .when = RATES | OF_ATTENTION | PREDICTED),
+	REAL(measured_peak, "", "peak MiB", MIB, .when = RATES | OF_ATTENTION),
+	REAL(speedup_forward, "", "fwd x", .digits = 3, .when = WITH_SPEEDUPS),
+	REAL(speedup_step, "", "step x", .digits = 3, .when = WITH_SPEEDUPS),
+	REAL(memory_model, "", "predicted: model (MiB)", MIB, .when = MEMORY),
+	REAL(memory_forward, "", "+ forward", MIB, .when = MEMORY),
+	REAL(memory_backward, "", "+ backward", MIB, .when = MEMORY),
+	REAL(memory_peak, "", "peak", MIB, .when = MEMORY),
+	REAL(measured_model, "", "measured: model", MIB, .when = MEMORY),
+	REAL(measured_forward, "", "+ forward", MIB, .when = MEMORY),
+	REAL(measured_backward, "", "+ backward", MIB, .when = MEMORY),
+	REAL(measured_optimizer, "", "+ optimizer", MIB, .when = MEMORY),
+	REAL(measured_peak, "", "peak", MIB, .when = MEMORY),
+	REAL(ratio, "", "measured / predicted", .digits = 3, .when = MEMORY),
+	TEXT(status, "", "status", .when = RATES),
+	TEXT(status, "", "status", .when = MEMORY),
 };
 
 /* The reasons of the rows that are not ok, each once for a model and context, with the memory that
@@ -712,12 +608,8 @@ static bool is_memory_known(const struct rfl_sweep *s, const struct rfl_sweep_ro
 {
 	for (const struct rfl_sweep_row *o = s->rows; isnan(r->measured_peak) && o < s->rows + s->n;
 	     o++)
-		if (o != r && (o < r || !isnan(o->measured_peak)) && o->context == r->context &&
-		    o->batch == r->batch && o->clips == r->clips && o->graph == r->graph &&
-		    rfl_text_same(o->env, r->env) && rfl_text_same(o->model, r->model) &&
-		    rfl_text_same(o->precision, r->precision) &&
-		    rfl_text_same(o->attention, r->attention) && rfl_text_same(o->mode, r->mode) &&
-		    rfl_text_same(o->optimizer, r->optimizer) &&
+		if (o != r && (o < r || !isnan(o->measured_peak)) &&
+		    !(rfl_sweep_differs(o, r) & ~(unsigned)RFL_SWEEP_WARMUP) &&
 		    rfl_text_same(o->status, r->status))
 			return true;
 	return false;
@@ -726,34 +618,36 @@ static bool is_memory_known(const struct rfl_sweep *s, const struct rfl_sweep_ro
 struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_table kind,
 				  enum rfl_sweep_by by)
 {
-	static const struct {
-		const struct rfl_column *columns;
-		size_t n;
-	} kinds[] = {
-		[RFL_SWEEP_LM] = { lm_columns, RFL_ARRAY_LEN(lm_columns) },
-		[RFL_SWEEP_ATTENTION] = { attention_columns, RFL_ARRAY_LEN(attention_columns) },
-		[RFL_SWEEP_SPEEDUPS] = { speedup_columns, RFL_ARRAY_LEN(speedup_columns) },
-		[RFL_SWEEP_MEMORY] = { memory_columns, RFL_ARRAY_LEN(memory_columns) },
+	static const unsigned kinds[] = {
+		[RFL_SWEEP_LM] = OF_LM | MODELS | TIMES | RATES,
+		[RFL_SWEEP_ATTENTION] = OF_ATTENTION | TIMES | RATES,
+		[RFL_SWEEP_SPEEDUPS] = MODELS | TIMES | WITH_SPEEDUPS,
+		[RFL_SWEEP_MEMORY] = MODELS | MEMORY,
 	};
-	const bool narrow = s->narrow && s->n > 0;
-	unsigned with = by != RFL_SWEEP_BY_NONE ? WITH_SPEEDUPS : 0;
+	unsigned with = kinds[kind] | (by != RFL_SWEEP_BY_NONE ? WITH_SPEEDUPS : 0U) |
+			(s->in_report ? IN_REPORT : 0U) |
+			(s->complete ? FOR_PROGRAMS | WITH_STEPS : 0U);
+	bool measured = false;
 	struct rfl_table *t;
 
-	with |= narrow ? narrow_flags(s, kind) : 0;
-	with |= s->complete ? FOR_PROGRAMS | WITH_STEPS : 0;
-	for (size_t i = 0; i < s->n; i++)
-		with |= (s->rows[i].profile_memory ? PROFILED : 0) |
-			(s->rows[i].optimizer ? WITH_STEPS : 0);
-	t = narrow ? rfl_table_of(narrow_columns, RFL_ARRAY_LEN(narrow_columns), with)
-		   : rfl_table_of(kinds[kind].columns, kinds[kind].n, with);
+	for (size_t i = 0; i < s->n; i++) {
+		with |= (s->rows[i].profile_memory ? PROFILED : 0U) |
+			(s->rows[i].optimizer ? WITH_STEPS : 0U);
+		measured |= !isnan(s->rows[i].measured_peak);
+	}
+	with |= s->in_report || !measured ? PREDICTED : 0U;
+	t = s->narrow ? rfl_table_of(main_columns, RFL_ARRAY_LEN(main_columns), with)
+		      : rfl_table_of(all_columns, RFL_ARRAY_LEN(all_columns), with);
 	for (size_t i = 0; i < s->n; i++)
 		if (kind == RFL_SWEEP_SPEEDUPS
 			    ? s->rows[i].speedup_step > 0 && s->rows[i].base != &s->rows[i]
 			    : kind != RFL_SWEEP_MEMORY || !is_memory_known(s, &s->rows[i]))
 			rfl_table_add(t, &s->rows[i], 1, sizeof(*s->rows));
-	if (narrow)
-		note_settings(t, s, with);
-	if (kind == RFL_SWEEP_LM || kind == RFL_SWEEP_ATTENTION)
+	if (s->narrow && with & RATES)
+		rfl_table_note(t, "Times are means, +- is the standard deviation%s.",
+			       s->in_report ? ""
+					    : " of a step; more columns: --format md, csv or json");
+	if (with & RATES)
 		note_reasons(t, s);
 	if (by != RFL_SWEEP_BY_NONE)
 		rfl_table_note(t, "Speed-ups over the first value of --by %s.",

@@ -33,10 +33,12 @@ struct rfl_sweep_row {
 	double samples_per_s, tokens_per_s;
 	/* counted; model_flops without what the backward pass repeats */
 	double model_flops, flops, bytes;
-	/* predicted bytes: inputs, parameters and state; kept after the forward pass; the peak */
-	double memory_model, memory_forward, memory_peak;
-	double memory_of_forward, memory_of_backward; /**< their differences */
-	double measured_peak; /**< allocated bytes; NaN on a CPU without --profile-memory */
+	/* predicted bytes: inputs, parameters and state; with what is kept after the forward pass;
+	 * with gradients instead, after the backward pass; the peak */
+	double memory_model, memory_forward, memory_backward, memory_peak;
+	double memory_of_forward;  /**< memory_forward - memory_model */
+	double memory_of_backward; /**< memory_peak - memory_forward */
+	double measured_peak;      /**< allocated bytes; NaN on a CPU without --profile-memory */
 	/* allocated bytes before, after forward, backward and update of a profiled step */
 	double measured_model, measured_forward, measured_backward, measured_optimizer;
 	double ratio; /**< measured_peak / memory_peak */
@@ -51,9 +53,10 @@ struct rfl_sweep_row {
 struct rfl_sweep {
 	size_t n;
 	struct rfl_sweep_row *rows;
-	bool in_report; /**< warm-ups are compared with the least one */
+	bool in_report; /**< warm-ups are compared with the least one; more columns than a terminal
+			 */
 	bool complete;  /**< its tables have ids of cells and reasons, for programs */
-	bool narrow;    /**< for a terminal: settings that differ, numbers that are known */
+	bool narrow;    /**< the main columns, for a terminal or a report */
 	struct rfl_arena *arena;
 };
 
@@ -73,6 +76,17 @@ enum rfl_sweep_by {
 };
 /** "none", "precision", "attention", "cuda-graph", "warmup-iters", NULL. */
 extern const char *const rfl_sweep_settings[];
+
+/** What two rows differ in: bits, the first in the order of enum rfl_sweep_by. */
+enum {
+	RFL_SWEEP_PRECISION = 1,
+	RFL_SWEEP_ATTENTION_FORM = 2,
+	RFL_SWEEP_GRAPH = 4,
+	RFL_SWEEP_WARMUP = 8,
+	RFL_SWEEP_SIZE = 16, /**< model or context */
+	RFL_SWEEP_REST = 32, /**< environment, mode, batch size, optimizer or clipping */
+};
+unsigned rfl_sweep_differs(const struct rfl_sweep_row *a, const struct rfl_sweep_row *b);
 
 /** Set everything to unknown, status to "missing". */
 void rfl_sweep_row_init(struct rfl_sweep_row *r);
@@ -107,7 +121,7 @@ enum rfl_sweep_table {
 };
 
 /** The table, with a note for each reason in the rows. NULL: out of memory. LM and ATTENTION have
- * all columns, or those of a terminal (s->narrow).
+ * all columns or, if s->narrow, the main ones, as all others do.
  * @param by  LM and ATTENTION: the setting of the columns of speed-ups; NONE: without them */
 struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_table kind,
 				  enum rfl_sweep_by by) RFL_WARN_UNUSED;

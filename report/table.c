@@ -1,6 +1,7 @@
 /* table.c - the cells of a table, and its output formats. */
 #include "report/table.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
@@ -196,6 +197,7 @@ void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 	t->failed = text.failed ||
 		    rfl_grow(&t->notes, &t->notes_cap, t->nnotes + 1, SIZE_MAX, NULL) != RFL_OK;
 	if (!t->failed) {
+		rfl_text_mask_from(&text, 0);
 		t->notes[t->nnotes] = rfl_arena_strdup(t->arena, rfl_buf_str(&text));
 		t->failed = !t->notes[t->nnotes];
 		t->nnotes += !t->failed;
@@ -292,47 +294,66 @@ static void put_aligned(const struct rfl_table *t, size_t column, const char *s,
 	if (right)
 		repeat(out, ' ', pad);
 	for (; *s != '\0'; s++) /* keep the cell on one line */
-		rfl_buf_putc(out, *s == '\n' || *s == '\r' || *s == '\t' ? ' ' : *s);
+		rfl_buf_putc(out, *s == '\n' ? ' ' : *s);
 	if (column + 1 == t->ncolumns)
 		rfl_buf_putc(out, '\n');
 	else if (!right) /* no trailing blanks */
 		repeat(out, ' ', pad);
 }
 
-static void render_text(const struct rfl_table *t, struct rfl_buf *out)
+bool rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena,
+		     struct rfl_table_texts *ret)
 {
-	const char **shown = rfl_alloc_array(t->ncells, sizeof(*shown));
+	const size_t n = t->ncolumns + t->ncells;
 	char number[RFL_NUM_MAX];
 
-	for (size_t c = 0; c < t->ncolumns; c++)
-		t->widths[c] = width_of(t->columns[c].title);
-	for (size_t i = 0; shown && i < t->ncells; i++) {
-		const char *text = for_people(t, i, number);
-		size_t *width = &t->widths[i % t->ncolumns];
+	*ret = (struct rfl_table_texts){
+		.ncolumns = t->ncolumns,
+		.nrows = 1 + rfl_table_rows(t),
+		.cells = rfl_arena_array(arena, n, sizeof(*ret->cells)),
+		.columns = t->columns,
+		.nnotes = t->nnotes,
+		.notes = t->notes,
+	};
+	for (size_t i = 0; ret->cells && i < n; i++) {
+		char *text = rfl_arena_strdup(
+			arena, i < t->ncolumns ? t->columns[i].title
+					       : for_people(t, i - t->ncolumns, number));
 
-		shown[i] = text == number ? rfl_arena_strdup(t->arena, number) : text;
-		if (!shown[i]) {
-			free(shown);
-			shown = NULL;
-		} else if (width_of(text) > *width) {
-			*width = width_of(text);
-		}
+		if (!text)
+			return false;
+		for (char *s = text; *s; s++)
+			*s = *s == '\t' || *s == '\r' ? ' ' : *s;
+		text[rfl_text_mask(text, strlen(text), true)] = '\0';
+		ret->cells[i] = text;
 	}
-	if (!shown) {
+	return ret->cells;
+}
+
+static void render_text(const struct rfl_table *t, struct rfl_buf *out)
+{
+	struct rfl_table_texts texts;
+
+	if (!rfl_table_texts(t, t->arena, &texts)) {
 		out->failed = true;
 		return;
 	}
-	for (size_t c = 0; c < t->ncolumns; c++)
-		put_aligned(t, c, t->columns[c].title, out);
-	for (size_t c = 0; c < t->ncolumns; c++) {
-		rfl_buf_puts(out, c ? "  " : "");
-		repeat(out, '-', t->widths[c]);
+	memset(t->widths, 0, t->ncolumns * sizeof(*t->widths));
+	for (size_t i = 0; i < texts.ncolumns * texts.nrows; i++) {
+		const size_t width = width_of(texts.cells[i]);
+
+		if (width > t->widths[i % t->ncolumns])
+			t->widths[i % t->ncolumns] = width;
 	}
-	rfl_buf_putc(out, '\n');
-	for (size_t i = 0; i < t->ncells; i++)
-		put_aligned(t, i % t->ncolumns, shown[i], out);
+	for (size_t i = 0; i < texts.ncolumns * texts.nrows; i++) {
+		put_aligned(t, i % t->ncolumns, texts.cells[i], out);
+		for (size_t c = 0; i + 1 == t->ncolumns && c < t->ncolumns; c++) {
+			rfl_buf_puts(out, c ? "  " : "");
+			repeat(out, '-', t->widths[c]);
+			rfl_buf_puts(out, c + 1 < t->ncolumns ? "" : "\n");
+		}
+	}
 	put_notes(t, false, out);
-	free(shown);
 }
 
 static void put_markdown(const struct rfl_table *t, size_t i, const char *text, struct rfl_buf *out)
@@ -431,16 +452,14 @@ static void render_html(const struct rfl_table *t, struct rfl_buf *out)
 	rfl_buf_puts(out, t->nnotes ? "</ul>\n" : "");
 }
 
-/* Write a cell of RFL_FORMAT_PDF. */
-static void put_cell(const struct rfl_table *t, size_t i, const char *text, struct rfl_buf *out)
+static enum rfl_rc check(const struct rfl_table *t, struct rfl_err *err)
 {
-	for (; *text; text++) {
-		if (*text == '\n')
-			rfl_buf_puts(out, "\xe2\x80\xa8");
-		else
-			rfl_buf_putc(out, *text == '\t' || *text == '\r' ? ' ' : *text);
-	}
-	rfl_buf_putc(out, (i + 1) % t->ncolumns ? '\t' : '\n');
+	if (!t || t->failed)
+		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
+	if (t->ncolumns && t->ncells % t->ncolumns != 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "table: the last row has %zu of %zu cells",
+				t->ncells % t->ncolumns, t->ncolumns);
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
@@ -448,12 +467,10 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 {
 	const size_t begin = out->len;
 	char number[RFL_NUM_MAX];
+	enum rfl_rc rc = check(t, err);
 
-	if (t->failed)
-		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
-	if (t->ncolumns && t->ncells % t->ncolumns != 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "table: the last row has %zu of %zu cells",
-				t->ncells % t->ncolumns, t->ncolumns);
+	if (rc != RFL_OK)
+		return rc;
 	switch (format) {
 	case RFL_FORMAT_TABLE:
 		render_text(t, out);
@@ -502,13 +519,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 		render_html(t, out);
 		break;
 	case RFL_FORMAT_PDF:
-		for (size_t c = 0; c < t->ncolumns; c++) {
-			rfl_buf_puts(out, t->columns[c].kind != RFL_COLUMN_TEXT ? ">" : "");
-			put_cell(t, c, t->columns[c].title, out);
-		}
-		for (size_t i = 0; i < t->ncells; i++)
-			put_cell(t, i, for_people(t, i, number), out);
-		put_notes(t, false, out);
+		assert(false);
 		break;
 	}
 	if (rfl_format_for_people(format))
@@ -532,17 +543,19 @@ static enum spare spare_of(const struct rfl_table *t, size_t column)
 	return empty ? EMPTY : same && t->columns[column].setting ? SAME : NEEDED;
 }
 
-/* Remove the columns that people need not see, and note the values of settings. */
-static void remove_spare(struct rfl_table *t)
+enum rfl_rc rfl_table_trim(struct rfl_table *t, struct rfl_err *err)
 {
-	enum spare *spare = rfl_arena_array(t->arena, t->ncolumns, sizeof(*spare));
-	const size_t before = t->ncolumns, ncells = t->ncells;
+	enum rfl_rc rc = check(t, err);
+	const size_t before = rc ? 0 : t->ncolumns, ncells = rc ? 0 : t->ncells;
 	char number[RFL_NUM_MAX];
 	struct rfl_buf note;
+	enum spare *spare;
 
-	t->failed |= !spare;
-	if (t->failed || t->ncells < before || ncells % before)
-		return;
+	if (ncells == 0)
+		return rc;
+	spare = rfl_arena_array(t->arena, before, sizeof(*spare));
+	if (!spare)
+		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
 	rfl_buf_init(&note, 0);
 	for (size_t c = 0; c < before; c++) {
 		spare[c] = spare_of(t, c);
@@ -563,17 +576,16 @@ static void remove_spare(struct rfl_table *t)
 		rfl_table_note(t, "%s.", rfl_buf_str(&note));
 	t->failed |= note.failed;
 	rfl_buf_fini(&note);
+	return check(t, err);
 }
 
 enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err)
 {
-	if (take_t && rfl_format_for_people(format))
-		remove_spare(take_t);
+	enum rfl_rc rc = rfl_format_for_people(format) ? rfl_table_trim(take_t, err) : RFL_OK;
 
-	enum rfl_rc rc = take_t ? rfl_table_render(take_t, format, out, err)
-				: rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
-
+	if (rc == RFL_OK)
+		rc = rfl_table_render(take_t, format, out, err);
 	rfl_table_free(take_t);
 	return rc;
 }

@@ -32,11 +32,9 @@ enum rfl_format {
 	RFL_FORMAT_CSV,
 	RFL_FORMAT_JSON,
 	RFL_FORMAT_MD,
-	/* parts of a page (report/page.h), not choices of --format: */
+	/* of a page (report/page.h), not choices of --format: */
 	RFL_FORMAT_HTML,
-	/** Lines of cells separated by tabs, for page_pdf.c: the titles, '>' before those of
-	 * numbers; the rows; an empty line; the notes. A line break in a cell is U+2028. */
-	RFL_FORMAT_PDF,
+	RFL_FORMAT_PDF, /**< rendered by page_pdf.c */
 };
 
 /** Return true if the format is for people, not for programs. */
@@ -82,6 +80,13 @@ struct rfl_column {
 /** Sets the members of struct rfl_column for a row member. */
 #define RFL_CELL(type, member) .at = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
+/** A column for a row member; the title and other members follow the key. */
+#define RFL_COLUMN(kind_, type, member, key_, ...)                               \
+	{                                                                        \
+		RFL_CELL(type, member), .kind = RFL_COLUMN_##kind_, .key = key_, \
+					.title = __VA_ARGS__                     \
+	}
+
 /** Create a table.
  * @param columns  copied; strings are borrowed and must outlive the table. NULL: out of memory */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
@@ -114,11 +119,27 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines);
 /** In HTML, number the rows from 0 in this attribute, such as "data-point". Borrowed. */
 void rfl_table_number_rows(struct rfl_table *t, const char *attribute);
 
-/** Write the table; JSON is an array of objects. @return RFL_OK or RFL_ENOMEM */
+/** Remove the columns without any known value, and note the settings that are the same everywhere.
+ * @return RFL_OK; RFL_ENOMEM; RFL_EINVAL if the last row is not complete */
+enum rfl_rc rfl_table_trim(struct rfl_table *t, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A table as texts for people. */
+struct rfl_table_texts {
+	size_t ncolumns, nrows; /**< rows with that of the titles */
+	const char **cells;     /**< the titles, then the rows */
+	const struct rfl_column *columns;
+	size_t nnotes;
+	const char *const *notes;
+};
+/** @param arena  owns the cells; all else is borrowed. @return false: out of memory */
+bool rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena,
+		     struct rfl_table_texts *ret) RFL_WARN_UNUSED;
+
+/** Write the table; JSON is an array of objects. @return as rfl_table_trim() */
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Render a table and free it. For people, columns without any known value are left out.
+/** Render a table and free it. For people, it is trimmed before.
  * @param take_t  NULL: RFL_ENOMEM */
 enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;

@@ -88,13 +88,13 @@
 /* clang-format on */
 
 #define RFL_POINT_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;
-#define RFL_POINT_COUNT(kind, name, meaning)  +1
+#define RFL_POINT_INDEX(kind, name, meaning)  RFL_POINT_AT_##name,
 
 struct rfl_point {
 	RFL_POINT_COLUMNS(RFL_POINT_MEMBER)
 };
 
-#define RFL_POINT_NCOLUMNS (0 RFL_POINT_COLUMNS(RFL_POINT_COUNT))
+enum rfl_point_at { RFL_POINT_COLUMNS(RFL_POINT_INDEX) RFL_POINT_NCOLUMNS };
 
 /** The columns in file order. */
 extern const struct rfl_field rfl_point_fields[RFL_POINT_NCOLUMNS];

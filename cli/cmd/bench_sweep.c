@@ -110,14 +110,9 @@ static void add_row(struct job *j, int64_t warmup, bool graph, const char *preci
 	row.graph = graph;
 	/* a replayed step allocates nothing */
 	row.profile_memory = j->a->profile_memory && !graph;
-	for (size_t i = 0; i < j->s->n; i++) { /* written twice on the command line */
-		const struct rfl_sweep_row *r = &j->s->rows[i];
-
-		if (strcmp(r->model, model) == 0 && strcmp(r->precision, precision) == 0 &&
-		    strcmp(r->attention, attention) == 0 && r->context == context &&
-		    r->warmup == warmup && r->graph == graph)
-			return;
-	}
+	for (size_t i = 0; i < j->s->n; i++)
+		if (rfl_sweep_differs(&j->s->rows[i], &row) == 0)
+			return; /* written twice on the command line */
 	j->s->rows[j->s->n++] = row;
 }
 

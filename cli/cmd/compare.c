@@ -143,7 +143,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct side sides[2] = { { .name = NULL }, { .name = NULL } };
 	const enum rfl_format format = (enum rfl_format)a->format;
 	struct rfl_comparison *c = NULL;
-	struct rfl_buf out, names, notes;
+	struct rfl_buf names, notes;
 	enum rfl_rc rc;
 
 	if (!a->by && a->in.env.n > 2)
@@ -156,7 +156,6 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (a->baseline && !a->by)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--baseline requires a column; name it with --by");
-	rfl_buf_init(&out, 0);
 	rfl_buf_init(&names, 0);
 	rfl_buf_init(&notes, 0);
 	rc = compare(a, sides, &c, &names, &notes, err);
@@ -169,10 +168,13 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			      sides[0].name, c->by->name);
 		goto done;
 	}
-	if ((rc = rfl_comparison_table(c, format,
-				       (const char *const[2]){ sides[0].name, sides[1].name },
-				       rfl_buf_str(&notes), &out, err)) ||
-	    (rc = rfl_cli_put_as(cli, format, &out, "comparison", err)))
+	rc = rfl_cli_put_table(
+		cli,
+		rfl_comparison_table(c, rfl_format_for_people(format),
+				     (const char *const[2]){ sides[0].name, sides[1].name },
+				     rfl_buf_str(&notes)),
+		format, err);
+	if (rc)
 		goto done;
 	if (!rfl_format_for_people(format))
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&notes));
@@ -184,7 +186,6 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	else
 		rc = check_verdicts(c, &a->fail_if, err);
 done:
-	rfl_buf_fini(&out);
 	rfl_buf_fini(&names);
 	rfl_buf_fini(&notes);
 	rfl_comparison_free(c);

@@ -179,10 +179,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_work_file *work = NULL;
 	struct rfl_points *pts = NULL;
 	struct rfl_captures captures;
-	struct rfl_buf out;
 	enum rfl_rc rc;
 
-	rfl_buf_init(&out, 0);
 	rfl_captures_init(&captures);
 	if (!texts) {
 		rc = rfl_no_memory(err, "points");
@@ -228,12 +226,11 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc)
 		goto done;
 	rfl_cli_warn_doubts(peaks, pts, &a->env);
-	if ((a->output && (rc = rfl_points_save(a->output, pts, err))) ||
-	    (rc = rfl_points_table(pts, format, &out, err)))
+	if (a->output && (rc = rfl_points_save(a->output, pts, err)))
 		goto done;
-	rc = rfl_cli_put_as(cli, format, &out, "points", err);
+	rc = rfl_cli_put_table(cli, rfl_points_table(pts, rfl_format_for_people(format)), format,
+			       err);
 done:
-	rfl_buf_fini(&out);
 	rfl_buf_fini(&report.notes);
 	rfl_points_free(pts);
 	rfl_captures_fini(&captures);

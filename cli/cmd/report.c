@@ -65,16 +65,10 @@ static const struct rfl_opt opts[] = {
 
 struct job {
 	const struct report_args *args;
-	struct rfl_arena *arena; /* owns the strings and lists below */
-	struct rfl_report report;
+	struct rfl_arena *arena;  /* owns the strings and lists below */
+	struct rfl_report report; /* with the inputs, which the job owns */
 	struct rfl_report_file *files;
-	struct rfl_runs *runs;
-	struct rfl_repeats *repeats;
-	struct rfl_points *points, *parts;
-	struct rfl_peaks *peaks;
-	json_t *peaks_json, *complexity;
 	struct rfl_captures captures;
-	struct rfl_matrix *matrix;
 	struct rfl_matrix_coverage coverage;
 	json_t **envs;
 };
@@ -147,15 +141,13 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	if (rc == RFL_OK && metrics->n &&
 	    !(rc = rfl_cli_load_runs(metrics->items, metrics->n, &j->args->in.map,
 				     &rfl_ledger_metrics[j->args->in.metric], RFL_ROWS_WHOLE,
-				     &j->runs, err)))
-		rfl_runs_select(j->runs, is_shown, &j->report.kind);
+				     &j->report.runs, err)))
+		rfl_runs_select(j->report.runs, is_shown, &j->report.kind);
 	if (rc == RFL_OK && metrics->n)
 		rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
-					  RFL_ROWS_WHOLE, &j->runs, &j->repeats, err);
+					  RFL_ROWS_WHOLE, &j->report.runs, &j->report.repeats, err);
 	if (metrics->n == 1)
 		j->report.runs_hash = j->files[0].hash;
-	j->report.runs = j->runs;
-	j->report.repeats = j->repeats;
 	if (rc || !j->args->matrix)
 		return rc;
 	if (!rfl_file_exists(j->args->matrix))
@@ -163,10 +155,10 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 				"%s: no such file; use the matrix file of 'roofline matrix run'",
 				j->args->matrix);
 	if ((rc = add_file(j, j->args->matrix, "matrix", NULL, err)) ||
-	    (rc = rfl_matrix_load(j->args->matrix, &j->matrix, err)) ||
-	    (rc = rfl_matrix_cover(j->matrix, j->runs ? j->runs->ledger : NULL, &j->coverage, err)))
+	    (rc = rfl_matrix_load(j->args->matrix, &j->report.matrix, err)) ||
+	    (rc = rfl_matrix_cover(j->report.matrix, j->report.runs ? j->report.runs->ledger : NULL,
+				   &j->coverage, err)))
 		return again(j, rc, err);
-	j->report.matrix = j->matrix;
 	j->report.coverage = &j->coverage;
 	return RFL_OK;
 }
@@ -201,10 +193,10 @@ static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], 
 				      file->points[i].context_length))
 			continue;
 		if (!part && (!j->report.points_path ||
-			      !j->points)) /* the file whose fingerprint is listed */
+			      !j->report.points)) /* the file whose fingerprint is listed */
 			j->report.points_path = path;
-		rc = take_point(part ? &j->parts : &j->points, &caps[part], &file->points[i],
-				part ? "" : file->hash, err);
+		rc = take_point(part ? &j->report.parts : &j->report.points, &caps[part],
+				&file->points[i], part ? "" : file->hash, err);
 	}
 	if (rc == RFL_OK && file->n == 0 && !j->report.points_path)
 		j->report.points_path = path; /* the report names it */
@@ -227,18 +219,14 @@ static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
 			return rc;
 	if (a->peaks && ((rc = add_file(j, a->peaks, "ceilings",
 					"roofline peaks measure --env NAME --output FILE", err)) ||
-			 (rc = rfl_peaks_load(a->peaks, &j->peaks, err)) ||
-			 (rc = rfl_json_load(a->peaks, &j->peaks_json, err))))
+			 (rc = rfl_peaks_load(a->peaks, &j->report.peaks, err)) ||
+			 (rc = rfl_json_load(a->peaks, &j->report.peaks_json, err))))
 		return again(j, rc, err);
 	/* figures carry the points, and reports are sent to others */
-	if (j->points)
-		rfl_figure_data_clean(j->points);
-	if (j->parts)
-		rfl_figure_data_clean(j->parts);
-	j->report.points = j->points;
-	j->report.parts = j->parts;
-	j->report.peaks = j->peaks;
-	j->report.peaks_json = j->peaks_json;
+	if (j->report.points)
+		rfl_figure_data_clean(j->report.points);
+	if (j->report.parts)
+		rfl_figure_data_clean(j->report.parts);
 	return RFL_OK;
 }
 
@@ -298,10 +286,9 @@ static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
 
 	if (path && ((rc = add_file(j, path, "counts of the networks",
 				    "roofline complexity --output-dir DIR", err)) ||
-		     (rc = rfl_json_load(path, &j->complexity, err)) ||
-		     (rc = check_complexity(j->complexity, path, err))))
+		     (rc = rfl_json_load(path, &j->report.complexity, err)) ||
+		     (rc = check_complexity(j->report.complexity, path, err))))
 		return again(j, rc, err);
-	j->report.complexity = j->complexity;
 	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++) {
 		path = a->counters.items[i];
 		if (!(rc = add_file(j, path, "counters", "roofline run --counters step", err)))
@@ -481,16 +468,16 @@ done:
 	rfl_page_free(page);
 	for (size_t i = 0; j.envs && i < a->env.n; i++)
 		json_decref(j.envs[i]);
-	json_decref(j.complexity);
-	json_decref(j.peaks_json);
+	json_decref(j.report.complexity);
+	json_decref(j.report.peaks_json);
 	rfl_matrix_coverage_fini(&j.coverage);
-	rfl_matrix_free(j.matrix);
+	rfl_matrix_free(j.report.matrix);
 	rfl_captures_fini(&j.captures);
-	rfl_peaks_free(j.peaks);
-	rfl_points_free(j.parts);
-	rfl_points_free(j.points);
-	rfl_repeats_free(j.repeats);
-	rfl_runs_free(j.runs);
+	rfl_peaks_free(j.report.peaks);
+	rfl_points_free(j.report.parts);
+	rfl_points_free(j.report.points);
+	rfl_repeats_free(j.report.repeats);
+	rfl_runs_free(j.report.runs);
 	rfl_arena_free(j.arena);
 	return rc;
 }

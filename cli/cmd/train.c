@@ -19,6 +19,7 @@
 #include "complexity/zoo.h"
 #include "report/training.h"
 #include "rfl_config.h"
+#include "runner/env/record.h"
 
 static const char *const dataset_choices[] = { "auto",    "imagefolder", "imagefolder-cached",
 					       "cifar10", "mnist",       NULL };
@@ -239,14 +240,39 @@ static json_t *settings_of(const struct rfl_cli *cli, const struct rfl_run_confi
 		(int)!c->no_augment, "rotation", rfl_json_real(c->rotation));
 }
 
-/* Append the report: for people both tables, for programs one document, or the epochs as CSV. */
+/* The records of the environments in which the devices trained, from the log folder. NULL: none */
+static json_t *environments_of(const struct rfl_run_config *c, const struct rfl_training *all,
+			       size_t n)
+{
+	char *path = rfl_path_join(c->log_dir, "env.json");
+	json_t *file = NULL, *records = json_object();
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (path && rfl_json_load(path, &file, &why) != RFL_OK)
+		rfl_log(RFL_LOG_DEBUG, "%s", why.msg);
+	for (size_t i = 0; i < n; i++) {
+		const char *env = all[i].row->env;
+		json_t *record =
+			env ? json_object_get(json_object_get(file, "environments"), env) : NULL;
+
+		if (record)
+			rfl_json_put(&records, env, json_incref(record));
+	}
+	json_decref(file);
+	free(path);
+	return json_pack("{s:o}", "environments", records);
+}
+
+/* Append the report: for people both tables, for programs one document, or the epochs as CSV.
+ * @param environments  NULL: left out */
 static enum rfl_rc render(const struct rfl_cli *cli, const struct rfl_run_config *c,
-			  const struct rfl_training *all, size_t n, enum rfl_format format,
-			  struct rfl_buf *out, struct rfl_err *err)
+			  const struct rfl_training *all, size_t n, json_t *environments,
+			  enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
 {
 	struct rfl_table *devices;
 	size_t epochs = 0;
-	json_t *document;
+	json_t *document, *record;
+	const char *env;
 	enum rfl_rc rc;
 
 	if (format == RFL_FORMAT_JSON) {
@@ -254,6 +280,8 @@ static enum rfl_rc render(const struct rfl_cli *cli, const struct rfl_run_config
 		if ((rc = add_table(document, "devices", rfl_training_devices(all, n, true),
 				    err)) == RFL_OK)
 			rc = add_table(document, "epochs", rfl_training_epochs(all, n), err);
+		if (rc == RFL_OK && json_object_update(document, environments) != 0)
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
 		if (rc == RFL_OK) {
 			rfl_json_write(out, document);
 			rfl_buf_putc(out, '\n');
@@ -274,12 +302,19 @@ static enum rfl_rc render(const struct rfl_cli *cli, const struct rfl_run_config
 	if (c->lr_step > 0)
 		rfl_table_note(devices, "The learning rate is multiplied by %g every %lld epoch%s.",
 			       c->lr_gamma, (long long)c->lr_step, c->lr_step == 1 ? "" : "s");
-	return rfl_table_finish(devices, format, out, err);
+	rc = rfl_table_finish(devices, format, out, err);
+	json_object_foreach(json_object_get(environments, "environments"), env, record)
+	{
+		rfl_buf_putc(out, '\n');
+		if (rc == RFL_OK)
+			rc = rfl_env_page(environments, env, true, out, err);
+	}
+	return rc;
 }
 
 static enum rfl_rc write_files(const struct rfl_cli *cli, const struct rfl_run_config *c,
-			       const struct rfl_training *all, size_t n, const char *dir,
-			       struct rfl_err *err)
+			       const struct rfl_training *all, size_t n, json_t *environments,
+			       const char *dir, struct rfl_err *err)
 {
 	static const struct {
 		const char *name;
@@ -292,7 +327,7 @@ static enum rfl_rc write_files(const struct rfl_cli *cli, const struct rfl_run_c
 		struct rfl_buf text;
 
 		rfl_buf_init(&text, 0);
-		rc = path ? render(cli, c, all, n, files[i].format, &text, err)
+		rc = path ? render(cli, c, all, n, environments, files[i].format, &text, err)
 			  : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 		if (rc == RFL_OK)
 			rc = rfl_file_write(path, text.data, text.len, err);
@@ -379,6 +414,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_training *trainings = rfl_alloc_array(a->devices.n, sizeof(*trainings));
 	struct rfl_err why = RFL_ERR_INIT; /* why the last device has no training */
 	size_t n = 0, shown, absent = 0;
+	json_t *environments = NULL;
 	struct rfl_run_config c;
 	struct rfl_buf text;
 	enum rfl_rc rc, failed;
@@ -428,8 +464,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			.epochs = &all[i].result.epochs,
 		};
 	rfl_buf_reset(&text);
-	if ((a->output_dir && (rc = write_files(cli, &c, trainings, shown, a->output_dir, err))) ||
-	    (rc = render(cli, &c, trainings, shown, (enum rfl_format)a->format, &text, err)) ||
+	environments = environments_of(&c, trainings, shown);
+	if ((a->output_dir &&
+	     (rc = write_files(cli, &c, trainings, shown, environments, a->output_dir, err))) ||
+	    (rc = render(cli, &c, trainings, shown,
+			 a->format == RFL_FORMAT_JSON ? environments : NULL,
+			 (enum rfl_format)a->format, &text, err)) ||
 	    (rc = rfl_cli_put_as(cli, (enum rfl_format)a->format, &text, "report", err)))
 		goto done;
 	rc = failed;
@@ -452,6 +492,7 @@ done:
 		rfl_run_result_fini(&all[i].result);
 	free(all);
 	free(trainings);
+	json_decref(environments);
 	rfl_buf_fini(&text);
 	return rc;
 }

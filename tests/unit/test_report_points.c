@@ -153,7 +153,9 @@ static void render(const struct fixture *f, enum rfl_format format, struct rfl_b
 	struct rfl_err err = RFL_ERR_INIT;
 
 	rfl_buf_init(out, 0);
-	assert_ok(rfl_points_table(f->pts, format, out, &err), &err);
+	assert_ok(rfl_table_finish(rfl_points_table(f->pts, rfl_format_for_people(format)), format,
+				   out, &err),
+		  &err);
 }
 
 static void the_table_has_a_column_where_one_is_needed(void **state)
@@ -200,7 +202,9 @@ static void the_summary_has_the_spread_of_one_gpu(void **state)
 	assert_close(f->pts->points[0].samples_per_s, 32, 1e-12);
 	assert_close(f->pts->points[0].samples_per_s_std, sqrt(8), 1e-12);
 	rfl_buf_init(&out, 0);
-	assert_ok(rfl_points_summary(f->pts, RFL_FORMAT_TABLE, &out, &f->err), &f->err);
+	assert_ok(
+		rfl_table_finish(rfl_points_summary(f->pts, true), RFL_FORMAT_TABLE, &out, &f->err),
+		&f->err);
 	assert_non_null(strstr(rfl_buf_str(&out), "  2     32.000  2.828  8.84  "));
 	assert_null(strstr(rfl_buf_str(&out), "Layout"));
 	rfl_buf_fini(&out);
@@ -221,7 +225,8 @@ static void the_summary_tells_steps_apart(void **state)
 	assert_int_equal(f->pts->n, 3);
 	set(&f->pts->points[2].part, "conv1");
 	rfl_buf_init(&out, 0);
-	assert_ok(rfl_points_summary(f->pts, RFL_FORMAT_MD, &out, &f->err), &f->err);
+	assert_ok(rfl_table_finish(rfl_points_summary(f->pts, true), RFL_FORMAT_MD, &out, &f->err),
+		  &f->err);
 	assert_non_null(
 		strstr(rfl_buf_str(&out), "| Layout | Variant | n | Samples/s | GFLOP/s |"));
 	assert_null(strstr(rfl_buf_str(&out), "| Mode |"));

@@ -226,8 +226,10 @@ static void one_repeat_has_no_spread(void **state)
 	assert_true(s.r->configs[0].stats.mean == 10);
 	assert_true(isnan(s.r->configs[0].stats.std) && isnan(s.r->configs[0].stats.ci95));
 	assert_true(isnan(s.r->configs[0].cv) && isnan(s.r->configs[0].drift));
-	for (int format = RFL_FORMAT_TABLE; format <= RFL_FORMAT_MD; format++) {
-		assert_ok(rfl_repeats_table(s.r, (enum rfl_format)format, "", &out, &err), &err);
+	for (enum rfl_format format = RFL_FORMAT_TABLE; format <= RFL_FORMAT_MD; format++) {
+		struct rfl_table *t = rfl_repeats_table(s.r, rfl_format_for_people(format), "");
+
+		assert_ok(rfl_table_finish(t, format, &out, &err), &err);
 		assert_null(strstr(out.data, "nan"));
 		if (format == RFL_FORMAT_JSON)
 			assert_non_null(strstr(out.data, "\"std\": null, \"median\": 10.0, "
@@ -305,7 +307,8 @@ static void drift_outliers_and_flags(void **state)
 	assert_true(s.r->configs[0].runs[0].value == 100);
 	assert_close(s.r->configs[0].drift, -5.9 / (291.1 / 3), 1e-12);
 	assert_int_equal(s.r->configs[0].flags, RFL_REPEATS_DRIFT);
-	assert_ok(rfl_repeats_table(s.r, RFL_FORMAT_CSV, "", &words, NULL), NULL);
+	assert_ok(rfl_table_finish(rfl_repeats_table(s.r, false, ""), RFL_FORMAT_CSV, &words, NULL),
+		  NULL);
 	assert_non_null(strstr(words.data, ",loader_bound:2 drift:1,"));
 	rfl_buf_fini(&words);
 	summary_free(&s);
@@ -455,7 +458,9 @@ static void many_rows_take_little_memory(void **state)
 		assert_int_equal(runs->ledger->nrows, rows ? ROWS : 0);
 		assert_ok(rfl_repeats_new(runs, &o, &r, &err), &err);
 		assert_int_equal(r->n, CONFIGS);
-		assert_ok(rfl_repeats_table(r, RFL_FORMAT_CSV, "", &texts[rows], &err), &err);
+		assert_ok(rfl_table_finish(rfl_repeats_table(r, false, ""), RFL_FORMAT_CSV,
+					   &texts[rows], &err),
+			  &err);
 		rfl_repeats_free(r);
 		rfl_runs_free(runs);
 	}
