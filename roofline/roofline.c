@@ -175,8 +175,8 @@ static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const c
 
 	rfl_buf_init(&fact, 0);
 	rfl_buf_init(&fix, 0);
-	rc = rfl_missing_ceiling(peaks, env, key, peak, "choose another --precision", &fact, &fix,
-				 err);
+	rc = rfl_missing_ceiling(peaks, env, key, peak, NULL, "choose another --precision", &fact,
+				 &fix, err);
 	if (fact.len)
 		rfl_buf_printf(text, "%s%s; fix: %s", text->len ? "; " : "", rfl_buf_str(&fact),
 			       rfl_buf_str(&fix));
