@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -23,6 +24,13 @@ struct measure_args {
 	int backend, format;
 	bool all, quick, full, force;
 };
+
+/* The share of the time for loops, if matrix products are measured through an engine as well. */
+#define LOOPS_SHARE (2.0 / 3)
+/* Least duration of each of some thirty runs on a GPU. */
+#define GPU_QUICK_S 0.2
+#define GPU_S       2.0
+#define GPU_FULL_S  6.0
 
 #define OPT(kind, member, ...) RFL_OPT(struct measure_args, kind, member, __VA_ARGS__)
 
@@ -48,8 +56,8 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
 	    .help = "number of threads, which are pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick",
-	    .help = "take about 15 s instead of 60 s, for a rough estimate; gemm is in addition"),
-	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes for a processor"),
+	    .help = "take about 15 s instead of 60 s, for a rough estimate"),
+	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes"),
 	OPT(FLAG, force, .name = "force",
 	    .help = "merge the results even if the environment was measured on another device"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -211,10 +219,22 @@ static enum rfl_rc check_engine(const struct measure_args *a, struct rfl_err *er
 			cpu ? "gemm" : rfl_device_names[a->backend]);
 }
 
+static double budget_of(const struct measure_args *a)
+{
+	return a->quick ? RFL_MEASURE_QUICK_S : a->full ? RFL_MEASURE_FULL_S : RFL_MEASURE_S;
+}
+
+/* Whether something is to be measured through the engine. */
+static bool needs_engine(const struct measure_args *a)
+{
+	return !has_no_engine(a) && (a->backend == RFL_DEVICE_MPS || is_selected(a, true));
+}
+
 /* Measure through the engine.
+ * @param begin_s   when the whole measurement began
  * @param optional  without one, what was measured before is the result */
-static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a, bool optional,
-			      struct rfl_engine_peaks *ret, struct rfl_err *err)
+static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a, double begin_s,
+			      bool optional, struct rfl_engine_peaks *ret, struct rfl_err *err)
 {
 	struct rfl_peaks *known = NULL;
 	struct rfl_engine_peaks_spec spec = { .engine = a->engine,
@@ -223,12 +243,13 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 					      .only = &a->only,
 					      .threads = a->threads,
 					      .repeats = a->repeats,
-					      .quick = a->quick };
+					      .budget_s = budget_of(a),
+					      .begin_s = begin_s };
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_engine_peaks){ .n = 0 };
-	if (has_no_engine(a) || (a->backend != RFL_DEVICE_MPS && !is_selected(a, true)))
+	if (!needs_engine(a))
 		return RFL_OK;
 	if (a->output && rfl_file_exists(a->output) &&
 	    (rc = rfl_peaks_load(a->output, &known, err)))
@@ -292,19 +313,20 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 			     const struct rfl_machine *machine, struct rfl_measurement **m,
 			     struct rfl_gpu_measurement **gpu, struct rfl_err *err)
 {
+	const double share = needs_engine(a) ? LOOPS_SHARE : 1;
 	const struct rfl_measure_spec spec = { .machine = machine,
 					       .threads = (int)a->threads,
 					       .repeats = (int)a->repeats,
-					       .budget_s = a->quick  ? RFL_MEASURE_QUICK_S
-							   : a->full ? RFL_MEASURE_FULL_S
-								     : RFL_MEASURE_S,
+					       .budget_s = share * budget_of(a),
 					       .only = a->only.items,
 					       .all = a->all,
 					       .progress = report,
 					       .ctx = cli };
 	const struct rfl_gpu_spec gpu_spec = { .only = a->only.items,
 					       .repeats = (int)a->repeats,
-					       .quick = a->quick };
+					       .sustained_s = share * (a->quick  ? GPU_QUICK_S
+								       : a->full ? GPU_FULL_S
+										 : GPU_S) };
 	enum rfl_rc rc;
 
 	if (a->backend == RFL_DEVICE_MPS || !is_selected(a, false))
@@ -341,6 +363,7 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	struct rfl_engine_peaks engine;
 	const char *device = NULL; /* NULL: the engine names it */
 	json_t *value = NULL;
+	double begin_s;
 	char name[256];
 	enum rfl_rc rc;
 
@@ -365,8 +388,12 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 		goto done;
 	if (!edit)
 		rfl_log(RFL_LOG_INFO, "the result is not saved; use --output FILE to save it");
+	if (!cpu && (a->threads > 0 || a->all))
+		rfl_log(RFL_LOG_WARN, "%s has no effect with --backend %s",
+			a->all ? "--all" : "--threads", rfl_device_names[a->backend]);
+	begin_s = rfl_clock_s();
 	if ((rc = use_loops(cli, a, machine, &m, &gpu, err)) ||
-	    (rc = use_engine(cli, a, m || gpu, &engine, err)))
+	    (rc = use_engine(cli, a, begin_s, m || gpu, &engine, err)))
 		goto done;
 	if (!device) {
 		/* an engine does not name an Apple GPU, which is part of the processor */
@@ -379,8 +406,6 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 		value = gpu   ? rfl_gpu_measurement_json(gpu)
 			: cpu ? rfl_measurement_json(m ? m : &none)
 			      : environment(device);
-		if (value && !m && !gpu) /* keep the notes on the loops */
-			(void)json_object_del(value, "notes");
 		rc = value ? rfl_engine_peaks_add(&engine, value, err)
 			   : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
 		if (rc || (rc = rfl_peaks_edit_merge(edit, a->env_name, value, err)) ||
@@ -420,8 +445,9 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 		"file has a better value, the bandwidth of elementwise operations.\n\nWith "
 		"--backend cuda, measures the first NVIDIA GPU: DRAM and L2 bandwidth, transfers "
 		"to and from the host, multiply-adds of the vector units, and matrix products by "
-		"mma instructions and by cuBLASLt, each for 2 seconds with clocks, power and "
-		"throttling. Only the driver is needed; without cuBLASLt some ceilings are left "
+		"mma instructions and by cuBLASLt, each for 2 seconds (--quick: 0.2, --full: 6) "
+		"with clocks, power and throttling. Only the driver is needed; without cuBLASLt "
+		"some ceilings are left "
 		"out.\n\nIf the file already contains the environment, ceilings that were not "
 		"measured are kept. Use an idle machine, because other programs lower the "
 		"result: disturbed repeats are made again, and remaining doubts are recorded in "
