@@ -167,7 +167,6 @@ static struct rfl_peak measured(double value)
 	return (struct rfl_peak){ .status = RFL_PEAK_MEASURED,
 				  .value = value,
 				  .spec = NAN,
-				  .upper_bound = NAN,
 				  .measured_at = "2026-11-01T00:00:00Z",
 				  .threads = 4,
 				  .stats = {
