@@ -53,7 +53,7 @@ static enum rfl_rc begin(struct session *s, const char *what, struct rfl_gpu_run
 {
 	struct rfl_gpu_run *run = &s->m->runs[s->m->nruns];
 	const char *key = s->m->cells[s->done].key;
-	char line[160];
+	char line[160], when[40];
 
 	if (s->m->nruns == RUNS_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than %d measurement runs",
@@ -61,8 +61,9 @@ static enum rfl_rc begin(struct session *s, const char *what, struct rfl_gpu_run
 	*run = (struct rfl_gpu_run){ .key = key, .competes = true };
 	snprintf(run->what, sizeof(run->what), "%s", what);
 	snprintf(line, sizeof(line), "%s: %s", key, what);
+	snprintf(when, sizeof(when), "%d of %zu", s->done + 1, s->m->ncells);
 	if (s->spec->progress)
-		s->spec->progress(line, s->done, (int)s->m->ncells, s->spec->ctx);
+		s->spec->progress(when, line, s->spec->ctx);
 	*ret = run;
 	return RFL_OK;
 }
