@@ -8,6 +8,7 @@ function(rfl_require prefix module package)
 endfunction()
 
 rfl_require(JANSSON "jansson>=2.13" libjansson-dev)
+rfl_require(EXPAT expat libexpat1-dev)
 rfl_require(ZLIB zlib zlib1g-dev)
 rfl_require(HWLOC "hwloc>=2.1" libhwloc-dev)
 

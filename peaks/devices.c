@@ -3,6 +3,7 @@
  */
 #include "peaks/devices.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 
-enum { MAX_SHEETS = 1024, MAX_ALIASES = 8, MAX_WORDS_TEXT = 256, SUGGESTIONS = 4, LISTED = 12 };
+enum { MAX_SHEETS = 1024, MAX_WORDS_TEXT = 256, SUGGESTIONS = 4, LISTED = 12 };
 
 #define NAME "peaks/devices.csv"
 
@@ -21,44 +22,39 @@ enum { MAX_SHEETS = 1024, MAX_ALIASES = 8, MAX_WORDS_TEXT = 256, SUGGESTIONS = 4
 extern const char rfl_devices__csv[];
 extern const size_t rfl_devices__csv_size;
 
-/* Columns of the file: text if `unit` is 0, otherwise a number in multiples of `unit` (SI). */
-static const struct column {
+/* Columns of the file: text if `unit` is 0, otherwise a number in multiples of `unit` (SI). Tests
+ * check the contents. */
+#define COLUMN(name, member, unit)                                    \
+	{                                                             \
+		name, offsetof(struct rfl_device_sheet, member), unit \
+	}
+static const struct {
 	const char *name;
 	size_t offset;
 	double unit;
-	bool required;
 } columns[] = {
-#define TEXT(name, member, required)                                         \
-	{                                                                    \
-		name, offsetof(struct rfl_device_sheet, member), 0, required \
-	}
-#define NUMBER(name, member, unit)                                           \
-	{                                                                    \
-		name, offsetof(struct rfl_device_sheet, member), unit, false \
-	}
-	TEXT("device_name", name, true),
-	TEXT("vendor", vendor, true),
-	TEXT("kind", kind, true),
-	TEXT("compute_capability", compute_capability, false),
-	TEXT("source", source, true),
-	TEXT("evidence", evidence, true),
-	TEXT("notes", notes, false),
-	NUMBER("boost_clock_mhz", clock_hz, 1e6),
-	NUMBER("fp64_tflops", flop_per_s[RFL_DEVICE_FP64], 1e12),
-	NUMBER("fp32_tflops", flop_per_s[RFL_DEVICE_FP32], 1e12),
-	NUMBER("fp64_tensor_tflops", flop_per_s[RFL_DEVICE_FP64_TENSOR], 1e12),
-	NUMBER("tf32_tensor_dense_tflops", flop_per_s[RFL_DEVICE_TF32], 1e12),
-	NUMBER("fp16_tensor_dense_fp32acc_tflops", flop_per_s[RFL_DEVICE_FP16], 1e12),
-	NUMBER("bf16_tensor_dense_tflops", flop_per_s[RFL_DEVICE_BF16], 1e12),
-	NUMBER("fp8_dense_tflops", flop_per_s[RFL_DEVICE_FP8], 1e12),
-	NUMBER("int8_dense_tops", flop_per_s[RFL_DEVICE_INT8], 1e12),
-	NUMBER("dram_gbs", bandwidth_bytes_per_s, 1e9),
-	NUMBER("l2_mb", l2_bytes, 0x1p20),
-	NUMBER("llc_mb", llc_bytes, 0x1p20),
-	NUMBER("memory_gb", memory_bytes, 0x1p30),
-	NUMBER("tdp_w", power_w, 1),
-#undef TEXT
-#undef NUMBER
+	COLUMN("device_name", name, 0),
+	COLUMN("aliases", aliases, 0),
+	COLUMN("vendor", vendor, 0),
+	COLUMN("kind", kind, 0),
+	COLUMN("compute_capability", compute_capability, 0),
+	COLUMN("source", source, 0),
+	COLUMN("evidence", evidence, 0),
+	COLUMN("notes", notes, 0),
+	COLUMN("boost_clock_mhz", clock_hz, 1e6),
+	COLUMN("fp64_tflops", flop_per_s[RFL_DEVICE_FP64], 1e12),
+	COLUMN("fp32_tflops", flop_per_s[RFL_DEVICE_FP32], 1e12),
+	COLUMN("fp64_tensor_tflops", flop_per_s[RFL_DEVICE_FP64_TENSOR], 1e12),
+	COLUMN("tf32_tensor_dense_tflops", flop_per_s[RFL_DEVICE_TF32], 1e12),
+	COLUMN("fp16_tensor_dense_fp32acc_tflops", flop_per_s[RFL_DEVICE_FP16], 1e12),
+	COLUMN("bf16_tensor_dense_tflops", flop_per_s[RFL_DEVICE_BF16], 1e12),
+	COLUMN("fp8_dense_tflops", flop_per_s[RFL_DEVICE_FP8], 1e12),
+	COLUMN("int8_dense_tops", flop_per_s[RFL_DEVICE_INT8], 1e12),
+	COLUMN("dram_gbs", bandwidth_bytes_per_s, 1e9),
+	COLUMN("l2_mb", l2_bytes, 0x1p20),
+	COLUMN("llc_mb", llc_bytes, 0x1p20),
+	COLUMN("memory_gb", memory_bytes, 0x1p30),
+	COLUMN("tdp_w", power_w, 1),
 };
 
 static enum rfl_rc no_memory(struct rfl_err *err)
@@ -66,69 +62,28 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, NAME ": out of memory");
 }
 
-static enum rfl_rc wrong(const struct rfl_csv *csv, const char *column, const char *what,
-			 struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: %s %s", csv->line, column, what);
-}
-
 /* Read the current row. */
 static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv,
 			      struct rfl_device_sheet *sheet, struct rfl_err *err)
 {
-	const char **aliases = rfl_arena_array(arena, MAX_ALIASES + 1, sizeof(*aliases));
-	const char *rest;
-	size_t n = 0;
-	int at = -1;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_csv_int(csv, rfl_csv_find(csv, "sm_count"), 0, &sheet->units, err);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++) {
-		const struct column *c = &columns[i];
-		void *const member = (char *)sheet + c->offset;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(columns) && rc == RFL_OK; i++) {
+		const int at = rfl_csv_find(csv, columns[i].name);
+		void *const member = (char *)sheet + columns[i].offset;
 		const char **text = member;
 		double *number = member;
 
-		rc = rfl_csv_need(csv, c->name, &at, err);
-		if (rc == RFL_OK && c->unit != 0)
+		assert(at >= 0);
+		if (columns[i].unit != 0) {
 			rc = rfl_csv_double(csv, at, number, err);
-		if (rc != RFL_OK)
-			return rc;
-		if (c->unit != 0) {
-			if (!isnan(*number) && !(*number > 0 && isfinite(*number)))
-				return wrong(csv, c->name, "must be greater than 0", err);
-			*number *= c->unit;
-		} else if (*rfl_csv_text(csv, at)) {
-			*text = rfl_arena_strdup(arena, rfl_csv_text(csv, at));
-			if (!*text)
-				return no_memory(err);
-		} else if (c->required) {
-			return wrong(csv, c->name, "is empty", err);
+			*number *= columns[i].unit;
+		} else if (*rfl_csv_text(csv, at) &&
+			   !(*text = rfl_arena_strdup(arena, rfl_csv_text(csv, at)))) {
+			rc = no_memory(err);
 		}
 	}
-	if ((rc = rfl_csv_need(csv, "sm_count", &at, err)) != RFL_OK ||
-	    (rc = rfl_csv_int(csv, at, 0, &sheet->units, err)) != RFL_OK)
-		return rc;
-	if (sheet->units < 1)
-		return wrong(csv, "sm_count", "must be at least 1", err);
-
-	rc = rfl_csv_need(csv, "aliases", &at, err); /* "one; two" */
-	if (rc != RFL_OK)
-		return rc;
-	for (rest = rfl_csv_text(csv, at); *rest && aliases && n < MAX_ALIASES; n++) {
-		const size_t len = strcspn(rest, ";");
-
-		aliases[n] = rfl_arena_printf(arena, "%.*s", (int)len, rest);
-		if (!aliases[n])
-			return no_memory(err);
-		rest += len;
-		rest += strspn(rest, "; ");
-	}
-	if (!aliases)
-		return no_memory(err);
-	if (*rest)
-		return wrong(csv, "aliases", "has too many", err);
-	sheet->aliases = aliases;
-	return RFL_OK;
+	return rc;
 }
 
 enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
@@ -152,12 +107,9 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
 	rc = rfl_csv_open_text(rfl_devices__csv, rfl_devices__csv_size, NAME, &csv, err);
 	if (rc == RFL_OK)
 		rc = rfl_csv_next(csv, &more, err);
-	while (rc == RFL_OK && more) {
-		rc = n < MAX_SHEETS ? read_sheet(arena, csv, &sheets[n++], err)
-				    : rfl_fail(err, RFL_EFORMAT, 0, NAME ": has more than %d rows",
-					       MAX_SHEETS);
-		if (rc == RFL_OK)
-			rc = rfl_csv_next(csv, &more, err);
+	while (rc == RFL_OK && more && !(rc = read_sheet(arena, csv, &sheets[n++], err))) {
+		assert(n < MAX_SHEETS);
+		rc = rfl_csv_next(csv, &more, err);
 	}
 	for (size_t i = 0; rc == RFL_OK && i < n; i++) { /* equal names get units in the label */
 		size_t same = 0;
@@ -234,11 +186,13 @@ static enum fit fit_name(const char *wanted, const char *name)
 
 static enum fit fit_sheet(const char *wanted, const struct rfl_device_sheet *sheet)
 {
+	struct rfl_span rest = rfl_span_of(sheet->aliases ? sheet->aliases : ""), alias;
 	enum fit best = fit_name(wanted, sheet->label), fit = fit_name(wanted, sheet->name);
+	char name[MAX_WORDS_TEXT];
 
 	best = fit > best ? fit : best;
-	for (const char *const *alias = sheet->aliases; *alias; alias++) {
-		fit = fit_name(wanted, *alias);
+	while (rfl_span_next_field(&rest, ';', &alias)) {
+		fit = fit_name(wanted, rfl_span_copy(alias, name, sizeof(name)));
 		best = fit > best ? fit : best;
 	}
 	return best;

@@ -32,7 +32,7 @@ struct rfl_device_sheet {
 	const char *name;  /**< name reported by the driver */
 	const char *label; /**< unique: the name, followed by the number of units if several devices
 			      share it */
-	const char *const *aliases; /**< NULL-terminated */
+	const char *aliases; /**< "one; two"; NULL: none */
 	const char *vendor;
 	const char *kind;
 	const char *compute_capability; /**< "8.9" */

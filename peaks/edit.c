@@ -18,7 +18,7 @@
 #include "peaks/rules.h"
 #include "rfl_config.h"
 
-/* Prefix of notes written by a measurement; the next measurement replaces those notes. */
+/* Prefix of notes written by a measurement, before the key of the ceiling that they are about. */
 #define NOTE_MEASURED "measured: "
 
 #define SPARSE_TOLERANCE 0.03 /* data sheets round */
@@ -270,6 +270,52 @@ enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env,
 	return RFL_OK;
 }
 
+/* The ceiling `key` of an environment: "bf16.matrix", "DRAM", "DRAM.1socket". */
+static const json_t *find_ceiling(const json_t *env, const char *key)
+{
+	const json_t *memory = json_object_get(env, "memory");
+
+	for (size_t i = 0; i < json_array_size(memory); i++) {
+		const json_t *item = json_array_get(memory, i);
+		const char *level = text_of(item, "level"), *scope = text_of(item, "scope");
+		const bool whole = strcmp(level, "DRAM") != 0 || strcmp(scope, "node") == 0 ||
+				   strcmp(scope, "device") == 0;
+		char part[32];
+
+		snprintf(part, sizeof(part), "%s.1%s", level, scope);
+		if (strcmp(key, whole ? level : part) == 0)
+			return json_object_get(item, "gbs");
+	}
+	return json_object_get(json_object_get(env, "compute"), key);
+}
+
+/* The key of a note on a measurement; "" for other notes. */
+static void key_of(const json_t *note, char key[32])
+{
+	const char *text = json_string_value(note);
+	const size_t prefix = strlen(NOTE_MEASURED);
+
+	key[0] = '\0';
+	if (strncmp(text, NOTE_MEASURED, prefix) == 0)
+		snprintf(key, 32, "%.*s", (int)strcspn(text + prefix, " ,:"), text + prefix);
+}
+
+/* Is it the user's note, or one on a ceiling of `old` that was not measured again? */
+static bool still_holds(const json_t *note, const json_t *old, const json_t *new)
+{
+	const json_t *added = json_object_get(new, "notes");
+	char key[32], other[32];
+
+	key_of(note, key);
+	for (size_t i = 0; i < json_array_size(added); i++) {
+		key_of(json_array_get(added, i), other);
+		if (*key && strcmp(key, other) == 0)
+			return false;
+	}
+	return !*key || (find_ceiling(old, key) &&
+			 !json_is_number(json_object_get(find_ceiling(new, key), "value")));
+}
+
 static bool merge_long(json_t *old, const json_t *new)
 {
 	static const char *const replaced[] = { "kind", "device", "host" };
@@ -285,6 +331,10 @@ static bool merge_long(json_t *old, const json_t *new)
 		if (part && json_object_set(old, replaced[i], part) != 0)
 			return false;
 	}
+	notes = added ? member_of(old, "notes", json_array) : NULL;
+	for (size_t i = json_array_size(notes); i-- > 0;)
+		if (!still_holds(json_array_get(notes, i), old, new))
+			json_array_remove(notes, i);
 	json_object_foreach(compute, key, ceiling)
 	{
 		if (!put_compute(json_object_get(old, "compute"), key, json_incref(ceiling)))
@@ -294,16 +344,7 @@ static bool merge_long(json_t *old, const json_t *new)
 		if (!put_level(json_object_get(old, "memory"),
 			       json_deep_copy(json_array_get(memory, i))))
 			return false;
-	if (!added)
-		return true;
-	notes = member_of(old, "notes", json_array);
-	for (size_t i = json_array_size(notes); i-- > 0;) {
-		const char *text = json_string_value(json_array_get(notes, i));
-
-		if (text && strncmp(text, NOTE_MEASURED, strlen(NOTE_MEASURED)) == 0)
-			json_array_remove(notes, i);
-	}
-	return json_array_extend(notes, added) == 0;
+	return !added || json_array_extend(notes, added) == 0;
 }
 
 enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value,

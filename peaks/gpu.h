@@ -19,9 +19,9 @@ extern const char *const rfl_gpu_keys[];
 struct rfl_gpu_spec {
 	const char *const *only; /**< NULL-terminated keys, or NULL for all */
 	int repeats;             /**< at least 3; 0: 21 */
-	bool quick;              /**< shorter repeats, 0.2 s in all instead of 2 s */
-	/** Called before each run. May be NULL. */
-	void (*progress)(const char *what, int done, int total, void *ctx);
+	double sustained_s;      /**< least duration of a full run; 0: 2 s */
+	/** Called before each run. May be NULL. @param when  "3 of 14" */
+	void (*progress)(const char *when, const char *what, void *ctx);
 	void *ctx;
 };
 

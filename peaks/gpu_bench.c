@@ -10,20 +10,18 @@
 
 enum { REPEATS = 21, TRIAL_REPEATS = 10, BATCH_MAX = 4096, REPEATS_MAX = 1000 };
 
-#define WINDOW_S          0.1
-#define WINDOW_QUICK_S    0.02
-#define WINDOW_TRIAL_S    0.005
-#define SUSTAINED_S       2.0
-#define SUSTAINED_QUICK_S 0.2
-#define LAUNCHES          4 /* launches of a loop in a window */
-#define ARRAY_PER_L2      8
-#define ARRAY_LEAST       (INT64_C(256) << 20)
-#define LINK_BYTES        ((size_t)64 << 20)
+#define WINDOW_S       0.1
+#define WINDOW_TRIAL_S 0.005
+#define SUSTAINED_S    2.0
+#define LAUNCHES       4 /* launches of a loop in a window */
+#define ARRAY_PER_L2   8
+#define ARRAY_LEAST    (INT64_C(256) << 20)
+#define LINK_BYTES     ((size_t)64 << 20)
 
 #define ONE  0x3f800000u /* 1.0f: what arrays hold */
 #define HALF 0x3f000000u /* 0.5f: factor of the triad, and what is written */
 
-enum rfl_rc rfl_gpu_bench_open(int repeats, bool quick, struct rfl_gpu_bench **ret,
+enum rfl_rc rfl_gpu_bench_open(int repeats, double sustained_s, struct rfl_gpu_bench **ret,
 			       struct rfl_err *err)
 {
 	struct rfl_gpu_bench *b = calloc(1, sizeof(*b));
@@ -34,8 +32,8 @@ enum rfl_rc rfl_gpu_bench_open(int repeats, bool quick, struct rfl_gpu_bench **r
 	if (!b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	b->repeats = repeats > 0 ? repeats : REPEATS;
-	b->window_s = quick ? WINDOW_QUICK_S : WINDOW_S;
-	b->sustained_s = quick ? SUSTAINED_QUICK_S : SUSTAINED_S;
+	b->sustained_s = sustained_s > 0 ? sustained_s : SUSTAINED_S;
+	b->window_s = fmin(b->sustained_s / 10, WINDOW_S);
 	if ((rc = rfl_cuda_open(0, NULL, &b->cuda, err)))
 		goto done;
 	if (b->cuda->capability < 75) {

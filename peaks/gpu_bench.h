@@ -25,9 +25,9 @@ struct rfl_gpu_bench {
 	rfl_cuda_address operands, constants; /**< of arithmetic */
 	int64_t array_bytes;                  /**< size of each array */
 	bool capped;                          /**< too little memory for 8 times L2 */
-	double window_s;                      /**< duration of a repeat */
-	double sustained_s;                   /**< least duration of a full run */
-	int repeats;                          /**< least number of repeats of a full run */
+	double window_s;    /**< duration of a repeat: a tenth of a run, at most 100 ms */
+	double sustained_s; /**< least duration of a full run */
+	int repeats;        /**< least number of repeats of a full run */
 };
 
 /** Work that can be repeated. */
@@ -45,10 +45,10 @@ struct rfl_gpu_timed {
 };
 
 /** Open the driver and the first device.
- * @param repeats  at least 3; 0: 21
- * @param quick    windows of 20 ms and runs of 0.2 s instead of 100 ms and 2 s
- * @param ret      set on success only; release with rfl_gpu_bench_close() */
-enum rfl_rc rfl_gpu_bench_open(int repeats, bool quick, struct rfl_gpu_bench **ret,
+ * @param repeats      at least 3; 0: 21
+ * @param sustained_s  least duration of a full run; 0: 2 s
+ * @param ret          set on success only; release with rfl_gpu_bench_close() */
+enum rfl_rc rfl_gpu_bench_open(int repeats, double sustained_s, struct rfl_gpu_bench **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 /** Accepts NULL. */
 void rfl_gpu_bench_close(struct rfl_gpu_bench *b);

@@ -12,22 +12,11 @@ enum { CANDIDATES = 8, SIZE_LEAST = 512, SIZE_FIRST = 4096, SIZE_MOST = 16384 };
 #define LONGEST_S 0.25 /* larger products are not tried */
 #define TILE      ((size_t)4 << 20)
 
-#define F16_1              \
-	{                  \
-		0x00, 0x3c \
-	}
-#define F32_1                    \
-	{                        \
-		0, 0, 0x80, 0x3f \
-	}
-#define F64_1                                \
-	{                                    \
-		0, 0, 0, 0, 0, 0, 0xf0, 0x3f \
-	}
-#define I32_1     \
-	{         \
-		1 \
-	}
+/* 1 in each type, as the bits that a little-endian host stores */
+#define F16_1 0x3c00
+#define F32_1 0x3f800000
+#define F64_1 0x3ff0000000000000
+#define I32_1 1
 #define ROW(key_, name_, acc, capability, type_, compute_, scale, in_, out_, bytes, one_)       \
 	{                                                                                       \
 		.key = (key_), .name = (name_), .accumulate = (acc),                            \
@@ -132,65 +121,60 @@ static void *pointer(rfl_cuda_address address)
 
 static enum rfl_rc multiply(void *ctx, struct rfl_err *err)
 {
-	static const unsigned char zero[8] = { 0 };
+	static const uint64_t zero;
 	struct product *s = ctx;
 
-	return LT_CALL(s->m, multiply, err, s->m->handle, s->operation, s->p->one, pointer(s->a),
-		       s->in, pointer(s->b), s->in, zero, pointer(s->d), s->out, pointer(s->d),
+	return LT_CALL(s->m, multiply, err, s->m->handle, s->operation, &s->p->one, pointer(s->a),
+		       s->in, pointer(s->b), s->in, &zero, pointer(s->d), s->out, pointer(s->d),
 		       s->out, &s->candidate.algorithm, pointer(s->workspace), s->workspace_bytes,
 		       NULL);
 }
 
 /* Allocate an operand and fill it with copies of a random tile. */
-static enum rfl_rc operand(const struct product *s, const void *tile, rfl_cuda_address *ret,
-			   struct rfl_err *err)
+static enum rfl_rc operand(const struct product *s, rfl_cuda_address *ret, struct rfl_err *err)
 {
 	const struct rfl_cuda *c = s->m->bench->cuda;
 	const size_t size = (size_t)(s->n * s->n) * rfl_gpu_type_bytes(s->p->type);
-	enum rfl_rc rc = RFL_CUDA_CALL(c, memory_alloc, err, ret, size);
-
-	for (size_t at = 0; at < size && rc == RFL_OK; at += TILE)
-		rc = RFL_CUDA_CALL(c, copy_to_device, err, *ret + at, tile,
-				   size - at < TILE ? size - at : TILE);
-	return rc;
-}
-
-static enum rfl_rc allocate(struct product *s, struct rfl_err *err)
-{
-	const struct rfl_cuda *c = s->m->bench->cuda;
 	unsigned char *tile = malloc(TILE);
 	enum rfl_rc rc;
 
 	if (!tile)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	rfl_gpu_fill(s->p->type, tile, TILE);
-	if ((rc = operand(s, tile, &s->a, err)) == RFL_OK &&
-	    (rc = operand(s, tile, &s->b, err)) == RFL_OK &&
-	    (rc = RFL_CUDA_CALL(c, memory_alloc, err, &s->d,
-				(size_t)(s->n * s->n) * s->p->out_bytes)) == RFL_OK)
-		rc = RFL_CUDA_CALL(c, memory_alloc, err, &s->workspace, s->workspace_bytes);
+	rc = RFL_CUDA_CALL(c, memory_alloc, err, ret, size);
+	for (size_t at = 0; at < size && rc == RFL_OK; at += TILE)
+		rc = RFL_CUDA_CALL(c, copy_to_device, err, *ret + at, tile,
+				   size - at < TILE ? size - at : TILE);
 	free(tile);
 	return rc;
 }
 
-/* The library accepts a leading dimension smaller than the number of rows, and then reads past the
- * end: here both are n. A is transposed, B is not, which all types support. */
-static enum rfl_rc describe(struct product *s, struct rfl_err *err)
+/* Prepare a product of one size. The library accepts a leading dimension smaller than the number of
+ * rows, and then reads past the end: here both are n. A is transposed, B is not, which all types
+ * support. */
+static enum rfl_rc prepare(struct product *s, struct rfl_gpu_matmul *m,
+			   const struct rfl_gpu_product *p, int64_t size, size_t available,
+			   struct rfl_err *err)
 {
-	const struct rfl_gpu_product *p = s->p;
-	const uint64_t n = (uint64_t)s->n;
-	const uint64_t workspace = s->workspace_bytes;
+	const struct rfl_cuda *c = m->bench->cuda;
+	const size_t wanted = (size_t)(c->capability >= 90 ? 256 : 32) << 20;
+	const uint64_t n = (uint64_t)size,
+		       workspace = wanted < available / 8 ? wanted : available / 8;
 	const int32_t transposed = RFL_LT_OP_T;
 	enum rfl_rc rc;
 
-	if ((rc = LT_CALL(s->m, operation_create, err, &s->operation, p->compute, p->scale_type)) ||
-	    (rc = LT_CALL(s->m, operation_set, err, s->operation, RFL_LT_OPERATION_TRANSA,
-			  &transposed, sizeof(transposed))) ||
-	    (rc = LT_CALL(s->m, layout_create, err, &s->in, p->in, n, n, s->n)) ||
-	    (rc = LT_CALL(s->m, layout_create, err, &s->out, p->out, n, n, s->n)) ||
-	    (rc = LT_CALL(s->m, preference_create, err, &s->preference)))
+	*s = (struct product){ .m = m, .p = p, .n = size, .workspace_bytes = (size_t)workspace };
+	if ((rc = operand(s, &s->a, err)) || (rc = operand(s, &s->b, err)) ||
+	    (rc = RFL_CUDA_CALL(c, memory_alloc, err, &s->d, (size_t)(n * n) * p->out_bytes)) ||
+	    (rc = RFL_CUDA_CALL(c, memory_alloc, err, &s->workspace, s->workspace_bytes)) ||
+	    (rc = LT_CALL(m, operation_create, err, &s->operation, p->compute, p->scale_type)) ||
+	    (rc = LT_CALL(m, operation_set, err, s->operation, RFL_LT_OPERATION_TRANSA, &transposed,
+			  sizeof(transposed))) ||
+	    (rc = LT_CALL(m, layout_create, err, &s->in, p->in, n, n, size)) ||
+	    (rc = LT_CALL(m, layout_create, err, &s->out, p->out, n, n, size)) ||
+	    (rc = LT_CALL(m, preference_create, err, &s->preference)))
 		return rc;
-	return LT_CALL(s->m, preference_set, err, s->preference, RFL_LT_PREFERENCE_WORKSPACE,
+	return LT_CALL(m, preference_set, err, s->preference, RFL_LT_PREFERENCE_WORKSPACE,
 		       &workspace, sizeof(workspace));
 }
 
@@ -211,30 +195,16 @@ static void release(struct product *s)
 		(void)s->m->calls.operation_destroy(s->operation);
 }
 
-static double flops_of(const struct product *s)
+static double flops_of(int64_t n)
 {
-	return 2.0 * (double)s->n * (double)s->n * (double)s->n;
-}
-
-/* Prepare a product of one size. */
-static enum rfl_rc prepare(struct product *s, struct rfl_gpu_matmul *m,
-			   const struct rfl_gpu_product *p, int64_t n, size_t available,
-			   struct rfl_err *err)
-{
-	const size_t wanted = (size_t)(m->bench->cuda->capability >= 90 ? 256 : 32) << 20;
-	enum rfl_rc rc;
-
-	*s = (struct product){ .m = m, .p = p, .n = n };
-	s->workspace_bytes = wanted < available / 8 ? wanted : available / 8;
-	rc = allocate(s, err);
-	return rc == RFL_OK ? describe(s, err) : rc;
+	return 2.0 * (double)n * (double)n * (double)n;
 }
 
 /* Time the algorithms that the library proposes, and keep the fastest: its first is often not.
  * @param time_s  set to the time of a product with it */
 static enum rfl_rc choose(struct product *s, double *time_s, struct rfl_err *err)
 {
-	const struct rfl_gpu_work w = { .enqueue = multiply, .ctx = s, .amount = flops_of(s) };
+	const struct rfl_gpu_work w = { .enqueue = multiply, .ctx = s, .amount = flops_of(s->n) };
 	struct rfl_lt_candidate candidates[CANDIDATES] = { { .state = 0 } };
 	struct rfl_err why = RFL_ERR_INIT;
 	size_t best = CANDIDATES;
@@ -282,7 +252,7 @@ enum rfl_rc rfl_gpu_matmul_run(struct rfl_gpu_matmul *m, const struct rfl_gpu_pr
 	while (size > SIZE_LEAST && (size_t)(size * size) * element > available / 4)
 		size /= 2;
 	for (; size <= SIZE_MOST; size *= 2) {
-		const double flops = 2.0 * (double)size * (double)size * (double)size;
+		const double flops = flops_of(size);
 
 		if (best_size && ((size_t)(size * size) * element > available / 4 ||
 				  flops / best_rate > LONGEST_S))
@@ -306,7 +276,7 @@ enum rfl_rc rfl_gpu_matmul_run(struct rfl_gpu_matmul *m, const struct rfl_gpu_pr
 			goto done;
 	}
 	s.candidate = best;
-	const struct rfl_gpu_work w = { .enqueue = multiply, .ctx = &s, .amount = flops_of(&s) };
+	const struct rfl_gpu_work w = { .enqueue = multiply, .ctx = &s, .amount = flops_of(s.n) };
 
 	rc = rfl_gpu_bench_run(m->bench, &w, false, ret, err);
 	*n = best_size;

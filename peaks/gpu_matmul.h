@@ -102,8 +102,8 @@ struct rfl_gpu_product {
 	int min_capability;
 	enum rfl_gpu_type type; /**< of A and B */
 	int compute, scale_type, in, out;
-	size_t out_bytes;     /**< of an element of D */
-	unsigned char one[8]; /**< 1 in the scale type, for little-endian hosts */
+	size_t out_bytes; /**< of an element of D */
+	uint64_t one;     /**< 1 in the scale type */
 };
 
 /** The i-th product; NULL past the end. */

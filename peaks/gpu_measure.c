@@ -53,7 +53,7 @@ static enum rfl_rc begin(struct session *s, const char *what, struct rfl_gpu_run
 {
 	struct rfl_gpu_run *run = &s->m->runs[s->m->nruns];
 	const char *key = s->m->cells[s->done].key;
-	char line[160];
+	char line[160], when[40];
 
 	if (s->m->nruns == RUNS_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than %d measurement runs",
@@ -61,8 +61,9 @@ static enum rfl_rc begin(struct session *s, const char *what, struct rfl_gpu_run
 	*run = (struct rfl_gpu_run){ .key = key, .competes = true };
 	snprintf(run->what, sizeof(run->what), "%s", what);
 	snprintf(line, sizeof(line), "%s: %s", key, what);
+	snprintf(when, sizeof(when), "%d of %zu", s->done + 1, s->m->ncells);
 	if (s->spec->progress)
-		s->spec->progress(line, s->done, (int)s->m->ncells, s->spec->ctx);
+		s->spec->progress(when, line, s->spec->ctx);
 	*ret = run;
 	return RFL_OK;
 }
@@ -203,7 +204,7 @@ static enum rfl_rc sweep(struct session *s, struct rfl_gpu_cell *cell, int64_t f
 	enum rfl_rc rc;
 
 	for (int64_t power = INT64_C(2) * RFL_GPU_CHUNK; power <= to; power *= 2)
-		for (int half = 0; half <= !s->spec->quick; half++) {
+		for (int half = 0; half <= (s->bench->sustained_s >= 1); half++) {
 			const int64_t size = power + half * power / 2;
 
 			if (size < from || size > to)
@@ -381,7 +382,7 @@ enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_meas
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "measurement: out of memory");
 		goto done;
 	}
-	if ((rc = rfl_gpu_bench_open(spec->repeats, spec->quick, &s.bench, err)))
+	if ((rc = rfl_gpu_bench_open(spec->repeats, spec->sustained_s, &s.bench, err)))
 		goto done;
 	describe(&s);
 	for (size_t i = 0; rfl_gpu_keys[i]; i++)
@@ -402,7 +403,7 @@ enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_meas
 			refuse(cell, "failed", why.msg);
 			rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, why.msg);
 		}
-		measured += cell->best != SIZE_MAX;
+		measured += cell->best != SIZE_MAX || strcmp(cell->status, "unsupported") == 0;
 	}
 	if (s.no_matmul.rc)
 		rfl_log(RFL_LOG_WARN, "products of matrices are not measured: %s", s.no_matmul.msg);
@@ -518,17 +519,18 @@ static json_t *sweep_json(const struct rfl_gpu_measurement *m, const struct rfl_
 	return list;
 }
 
-/* Results without a field in the schema: all runs that are not the ceiling, and the device. */
+/* Results without a field in the schema: after their key, all runs that are not the ceiling, and
+ * the size of the arrays; and the device. */
 static json_t *notes_json(const struct rfl_gpu_measurement *m)
 {
 	json_t *notes = json_array();
 	char size[RFL_NUM_MAX];
 
-	for (size_t i = 0; i < m->ncells; i++)
+	for (const struct rfl_gpu_cell *cell = m->cells; cell < m->cells + m->ncells; cell++) {
 		for (size_t j = 0; j < m->nruns; j++) {
 			const struct rfl_gpu_run *run = &m->runs[j];
 
-			if (run->key == m->cells[i].key && !run->sweep && j != m->cells[i].best)
+			if (run->key == cell->key && !run->sweep && j != cell->best)
 				(void)json_array_append_new(
 					notes,
 					json_sprintf("measured: %s, %s: %.4g %s sustained, %.4g in "
@@ -538,14 +540,16 @@ static json_t *notes_json(const struct rfl_gpu_measurement *m)
 						     rfl_gpu_unit(run->key),
 						     run->timed.stats.max / 1e9));
 		}
-	if (m->array_bytes)
-		(void)json_array_append_new(
-			notes,
-			json_sprintf("measured: arrays of %s each%s",
-				     rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
-				     m->capped ? ", less than 8 times L2 or 256 MiB, for lack "
-						 "of free device memory"
-					       : ""));
+		if (strcmp(cell->key, "DRAM") == 0 && m->array_bytes)
+			(void)json_array_append_new(
+				notes,
+				json_sprintf(
+					"measured: DRAM, arrays of %s each%s",
+					rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
+					m->capped ? ", less than 8 times L2 or 256 MiB, for "
+						    "lack of free device memory"
+						  : ""));
+	}
 	if (m->ecc)
 		(void)json_array_append_new(notes, json_string(RFL_PEAKS_NOTE_ECC));
 	if (m->mig)

@@ -193,9 +193,6 @@ static enum rfl_rc find_format(const struct rfl_peaks_import *in,
 	if (!*ret && from)
 		(void)rfl_fail(in->err, RFL_EINVAL, 0, "unknown format '%s'; use one of: %s", from,
 			       rfl_buf_str(&list));
-	else if (!*ret && rfl_span_has(in->text, "<clpeak"))
-		(void)rfl_peaks_import_refuse(
-			in, "clpeak's XML is not read; run clpeak with --json-file or --csv-file");
 	else if (!*ret)
 		(void)rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
 					      rfl_buf_str(&list));

@@ -1,4 +1,6 @@
-/* import_clpeak.c - the results of clpeak, from --json-file or --csv-file, in its format 2. */
+/* import_clpeak.c - the results of clpeak: from --json-file or --csv-file, in its format 2, or from
+ * --xml-file of version 1. */
+#include <expat.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +59,7 @@ static const char *const fields[FIELDS] = { "format_version", "backend", "device
 
 static bool detect(struct rfl_span head)
 {
-	return rfl_span_starts(head, "format_version,backend,") ||
+	return rfl_span_starts(head, "format_version,backend,") || rfl_span_has(head, "<clpeak ") ||
 	       rfl_span_has(head, "\"clpeak_version\"");
 }
 
@@ -132,6 +134,81 @@ static enum rfl_rc read_csv(struct rfl_peaks_import *in)
 	return rc;
 }
 
+/* In XML, a device has elements that are named for tests and have a unit, in which each metric is
+ * an element; a test with one metric has no such elements. */
+struct xml {
+	struct rfl_peaks_import *in;
+	XML_Parser parser;
+	char device[256], test[64], unit[16];
+	struct rfl_buf text; /* since the last tag */
+	enum rfl_rc rc;
+};
+
+static void XMLCALL begin_element(void *ctx, const char *name, const char **attributes)
+{
+	struct xml *x = ctx;
+
+	rfl_buf_reset(&x->text);
+	for (; attributes[0]; attributes += 2)
+		if (strcmp(name, "device") == 0 && strcmp(attributes[0], "name") == 0) {
+			snprintf(x->device, sizeof(x->device), "%s", attributes[1]);
+		} else if (strcmp(attributes[0], "unit") == 0) {
+			snprintf(x->test, sizeof(x->test), "%s", name);
+			snprintf(x->unit, sizeof(x->unit), "%s", attributes[1]);
+		}
+}
+
+static void XMLCALL add_text(void *ctx, const char *text, int len)
+{
+	rfl_buf_append(&((struct xml *)ctx)->text, text, (size_t)len);
+}
+
+static void XMLCALL end_element(void *ctx, const char *name)
+{
+	struct xml *x = ctx;
+	const char *begin = rfl_buf_str(&x->text);
+	const struct rfl_span value = rfl_span_of(begin + strspn(begin, " \t\n"));
+	const char *const text[FIELDS] = {
+		[BACKEND] = "OpenCL", [DEVICE] = x->device, [TEST] = x->test,
+		[METRIC] = name,      [UNIT] = x->unit,     [STATUS] = "ok",
+	};
+	double number;
+
+	if (x->rc == RFL_OK && *x->test && value.len > 0)
+		x->rc = rfl_span_number(value, &number)
+				? take(x->in, text, number)
+				: rfl_peaks_import_refuse(x->in,
+							  "line %lu: %s: '%.*s' is not a number",
+							  XML_GetCurrentLineNumber(x->parser), name,
+							  RFL_SPAN_ARG(value));
+	if (strcmp(name, x->test) == 0)
+		x->test[0] = '\0';
+	rfl_buf_reset(&x->text);
+}
+
+static enum rfl_rc read_xml(struct rfl_peaks_import *in)
+{
+	struct xml x = { .in = in, .parser = XML_ParserCreate(NULL) };
+	enum XML_Error error;
+
+	if (!x.parser)
+		return rfl_fail(in->err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
+	rfl_buf_init(&x.text, 4096);
+	XML_SetUserData(x.parser, &x);
+	XML_SetElementHandler(x.parser, begin_element, end_element);
+	XML_SetCharacterDataHandler(x.parser, add_text);
+	if (XML_Parse(x.parser, in->text.at, (int)in->text.len, 1) != XML_STATUS_OK &&
+	    x.rc == RFL_OK) {
+		error = XML_GetErrorCode(x.parser);
+		x.rc = rfl_fail(in->err, error == XML_ERROR_NO_MEMORY ? RFL_ENOMEM : RFL_EFORMAT, 0,
+				"%s:%lu: %s", in->name, XML_GetCurrentLineNumber(x.parser),
+				XML_ErrorString(error));
+	}
+	XML_ParserFree(x.parser);
+	rfl_buf_fini(&x.text);
+	return x.rc;
+}
+
 static enum rfl_rc read_file(struct rfl_peaks_import *in)
 {
 	const json_t *entries, *entry, *value;
@@ -141,7 +218,7 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	enum rfl_rc rc;
 
 	if (!rfl_span_starts(rfl_span_trim(in->text), "{"))
-		return read_csv(in);
+		return rfl_span_has(in->text, "<clpeak ") ? read_xml(in) : read_csv(in);
 	rc = rfl_json_loads(in->text.at, in->text.len, in->name, &root, in->err);
 	if (rc != RFL_OK)
 		return rc;

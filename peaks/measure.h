@@ -35,8 +35,8 @@ struct rfl_measure_spec {
 	int repeats;             /**< at least 3; 0: as many as the time allows */
 	double budget_s; /**< time to divide among the ceilings; 0: RFL_MEASURE_S. A few ceilings
 			    take less. */
-	/** Called before each run. May be NULL. @param left_s  time until the end, estimated */
-	void (*progress)(const char *what, double left_s, void *ctx);
+	/** Called before each run. May be NULL. @param when  "12 s left" */
+	void (*progress)(const char *when, const char *what, void *ctx);
 	void *ctx;
 };
 

@@ -155,46 +155,48 @@ const char *rfl_measure_device(const struct rfl_machine *m)
 	return m->cpu_name ? m->cpu_name : m->architecture;
 }
 
-/* Results without a field in the schema: the rate of every loop and of every part of the machine,
- * and the size of the arrays. */
+/* Results without a field in the schema, each after its key: the rate of every loop and of every
+ * part of the machine, and the size of the arrays. */
 static json_t *notes_json(const struct rfl_measurement *m)
 {
+	static const struct {
+		const char *key, *what;
+	} kinds[] = { { "DRAM", "loop" }, { "DRAM.1socket", "part" }, { "remote", "part" } };
 	char llc[RFL_NUM_MAX];
-	struct rfl_buf loops, parts;
+	struct rfl_buf text;
 	json_t *notes = json_array();
 
-	rfl_buf_init(&loops, 0);
-	rfl_buf_init(&parts, 0);
-	for (size_t i = 0; i < m->nruns; i++) {
-		const struct rfl_measured_run *run = &m->runs[i];
+	rfl_buf_init(&text, 0);
+	for (size_t k = 0; k < RFL_ARRAY_LEN(kinds); k++) {
+		rfl_buf_reset(&text);
+		for (size_t i = 0; i < m->nruns; i++) {
+			const struct rfl_measured_run *run = &m->runs[i];
+			const bool trial = run->kind == RFL_RUN_TRIAL;
 
-		if (strcmp(run->key, "DRAM") == 0 && run->kind <= RFL_RUN_TRIAL)
-			rfl_buf_printf(&loops, "%s%s %.4g%s", loops.len ? "; " : "",
-				       run->kernel->summary, run->stats.max / GIGA,
-				       run->kind == RFL_RUN_TRIAL ? " (short trial)" : "");
-		else if (run->where[0] && run->kind == RFL_RUN_FULL)
-			rfl_buf_printf(&parts, "%s%s, %s, %.4g", parts.len ? "; " : "", run->where,
-				       run->kernel->summary, run->stats.max / GIGA);
+			if (strcmp(run->key, kinds[k].key) == 0 &&
+			    (run->kind == RFL_RUN_FULL || (trial && !run->where[0])))
+				rfl_buf_printf(&text, "%s%s%s%s %.4g%s", text.len ? "; " : "",
+					       run->where, run->where[0] ? ", " : "",
+					       run->kernel->summary, run->stats.max / GIGA,
+					       trial ? " (short trial)" : "");
+		}
+		if (text.len > 0)
+			(void)json_array_append_new(
+				notes,
+				json_sprintf("measured: %s by %s, fastest repeat in GB/s: %s",
+					     kinds[k].key, kinds[k].what, rfl_buf_str(&text)));
+		if (text.len > 0 && k == 0)
+			(void)json_array_append_new(
+				notes,
+				json_sprintf("measured: DRAM arrays of %" PRId64
+					     " bytes each, %s 4 times the last-level caches "
+					     "(%s%s)%s",
+					     m->array_bytes, m->capped ? "less than" : "at least",
+					     m->llc_assumed ? "unknown, assumed " : "",
+					     rfl_num_bytes((double)m->llc_bytes, llc, sizeof(llc)),
+					     m->capped ? "; memory did not allow more" : ""));
 	}
-	if (loops.len > 0)
-		(void)json_array_append_new(
-			notes, json_sprintf("measured: DRAM by loop, fastest repeat in GB/s: %s",
-					    rfl_buf_str(&loops)));
-	if (parts.len > 0)
-		(void)json_array_append_new(
-			notes, json_sprintf("measured: memory by part, fastest repeat in GB/s: %s",
-					    rfl_buf_str(&parts)));
-	if (loops.len + parts.len > 0)
-		(void)json_array_append_new(
-			notes,
-			json_sprintf("measured: DRAM arrays of %" PRId64
-				     " bytes each, %s 4 times the last-level caches (%s%s)%s",
-				     m->array_bytes, m->capped ? "less than" : "at least",
-				     m->llc_assumed ? "unknown, assumed " : "",
-				     rfl_num_bytes((double)m->llc_bytes, llc, sizeof(llc)),
-				     m->capped ? "; memory did not allow more" : ""));
-	rfl_buf_fini(&loops);
-	rfl_buf_fini(&parts);
+	rfl_buf_fini(&text);
 	return notes;
 }
 

@@ -124,13 +124,14 @@ static void report(const struct rfl_session *s, const struct rfl_measured_run *r
 	const double elapsed_s = rfl_clock_s() - s->begin_s;
 	/* a machine with other load is slower than planned */
 	const double slower = s->spent_s > 1 ? fmax(elapsed_s / s->spent_s, 1) : 1;
-	char what[200];
+	char what[200], when[40];
 
 	if (!s->spec->progress)
 		return;
 	snprintf(what, sizeof(what), "%s: %s, %d thread%s%s%s", run->key, run->kernel->summary,
 		 run->threads, run->threads == 1 ? "" : "s", run->where[0] ? ", " : "", run->where);
-	s->spec->progress(what, fmax(s->planned_s - s->spent_s, 0) * slower, s->spec->ctx);
+	snprintf(when, sizeof(when), "%.0f s left", fmax(s->planned_s - s->spent_s, 0) * slower);
+	s->spec->progress(when, what, s->spec->ctx);
 }
 
 static void add(struct rfl_interference *sum, const struct rfl_interference *more)

@@ -32,13 +32,10 @@ struct rfl_peak_stats {
 
 struct rfl_peak {
 	enum rfl_peak_status status;
-	double value;        /**< FLOP/s or byte/s; NaN unless measured, spec, derived or user */
-	double spec;         /**< data sheet value in addition to a measured one; NaN if absent */
-	double upper_bound;  /**< upper bound of an unknown value, never used in a ratio; NaN if
-				absent */
-	const char *reason;  /**< why unknown, unsupported or failed; otherwise NULL */
-	const char *source;  /**< title of the source if spec, derived or user; otherwise NULL */
-	const char *formula; /**< formula if derived; may be NULL */
+	double value;       /**< FLOP/s or byte/s; NaN unless measured, spec, derived or user */
+	double spec;        /**< data sheet value in addition to a measured one; NaN if absent */
+	const char *reason; /**< why unknown, unsupported or failed; otherwise NULL */
+	const char *source; /**< title of the source if spec, derived or user; otherwise NULL */
 	const char *kernel; /**< if measured, such as "24 chains of FMA, AVX-512"; otherwise NULL */
 	const char *measured_at;
 	int threads;               /**< number of threads if measured; 0: not recorded */
@@ -46,7 +43,6 @@ struct rfl_peak {
 	double power_limit_w;      /**< NaN: not recorded */
 	const char *throttled;     /**< reasons for lower clocks; NULL: none recorded */
 	int64_t working_set_bytes; /**< working set of a measured bandwidth; 0: not recorded */
-	bool nt_stores;
 	struct rfl_peak_stats stats;
 	size_t ndoubts;
 	const char **doubts; /**< found during the measurement */
@@ -132,7 +128,8 @@ const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char
  * ("fp32.vector.1core"). NULL if the environment has no such ceiling. */
 const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key);
 
-/** The unit of a compute key in the file and in tables: "Gop/s" of integers, otherwise "GFLOP/s". */
+/** The unit of a compute key in the file and in tables: "Gop/s" of integers, otherwise "GFLOP/s".
+ */
 const char *rfl_peaks_unit(const char *key);
 
 /** Whether a key is of the unit class gemm: what the matrix product of a framework's library

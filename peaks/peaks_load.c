@@ -15,13 +15,6 @@
 #include "base/text.h"
 #include "peaks/rules.h"
 
-#define GIGA 1e9 /* values in the file are in GFLOP/s and GB/s */
-
-static enum rfl_rc no_memory(const char *path, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-}
-
 /* Find the JSON pointer of the position text + at. Values nested deeper than DEPTH_MAX get the
  * pointer of the object or list at that depth. */
 static void find_place(const char *text, size_t at, struct rfl_where *w)
@@ -119,174 +112,30 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err)
 
 /* --- one environment --- */
 
-/* Context for reading one environment. */
-struct parse {
-	struct rfl_arena *arena;
-	struct rfl_peaks_env *env;
-	struct rfl_where *w;
-	struct rfl_err *err;
-};
-
-/* Copy a string member; NULL if absent. @return false if out of memory */
-static bool take_text(const json_t *object, const char *key, struct rfl_arena *arena,
-		      const char **ret)
+static enum rfl_rc parse_long(const json_t *value, struct rfl_peaks_env *env, struct rfl_reader *r)
 {
-	const char *text = json_string_value(json_object_get(object, key));
-
-	*ret = text ? rfl_arena_strdup(arena, text) : NULL;
-	return !text || *ret;
-}
-
-/* A number member times GIGA; NaN if absent or null. */
-static double take_rate(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	return json_is_number(value) ? json_number_value(value) * GIGA : (double)NAN;
-}
-
-/* The strings of a list as "a, b"; NULL if there are none. @return false if out of memory */
-static bool take_list(const json_t *list, struct rfl_arena *arena, const char **ret)
-{
-	*ret = NULL;
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		*ret = rfl_arena_printf(arena, "%s%s%s", *ret ? *ret : "", *ret ? ", " : "",
-					json_string_value(json_array_get(list, i)));
-		if (!*ret)
-			return false;
-	}
-	return true;
-}
-
-/* Copy a list of strings. @return false if out of memory */
-static bool take_texts(const json_t *list, struct rfl_arena *arena, const char ***ret, size_t *n)
-{
-	*ret = rfl_arena_array(arena, json_array_size(list) + 1, sizeof(**ret));
-	for (*n = 0; *ret && *n < json_array_size(list); ++*n) {
-		(*ret)[*n] = rfl_arena_strdup(arena, json_string_value(json_array_get(list, *n)));
-		if (!(*ret)[*n])
-			return false;
-	}
-	return *ret != NULL;
-}
-
-static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_peak *peak)
-{
-	const json_t *source = json_object_get(value, "source");
-	const json_t *method = json_object_get(value, "method");
-	const json_t *stats = json_object_get(value, "stats");
-	const json_t *conditions = json_object_get(value, "conditions");
-	const json_t *clock = json_object_get(conditions, "clock_mhz");
-	const json_t *limit = json_object_get(conditions, "power_limit_w");
-
-	*peak = (struct rfl_peak){
-		.status = (enum rfl_peak_status)rfl_peaks__status(
-			json_string_value(json_object_get(value, "status"))),
-		.value = take_rate(value, "value"),
-		.spec = take_rate(value, "spec"),
-		.upper_bound = take_rate(value, "upper_bound"),
-		.threads = (int)json_integer_value(json_object_get(conditions, "threads")),
-		.clock_hz = json_is_number(clock) ? json_number_value(clock) * 1e6 : (double)NAN,
-		.power_limit_w = json_is_number(limit) ? json_number_value(limit) : (double)NAN,
-		.working_set_bytes =
-			json_integer_value(json_object_get(method, "working_set_bytes")),
-		.nt_stores = json_is_true(json_object_get(method, "nt_stores")),
-		.stats = { .n = json_integer_value(json_object_get(stats, "n")),
-			   .median = take_rate(stats, "median"),
-			   .min = take_rate(stats, "min"),
-			   .max = take_rate(stats, "max") },
-	};
-	return take_texts(json_object_get(conditions, "doubts"), arena, &peak->doubts,
-			  &peak->ndoubts) &&
-	       take_text(value, "reason", arena, &peak->reason) &&
-	       take_text(source, "title", arena, &peak->source) &&
-	       take_text(source, "formula", arena, &peak->formula) &&
-	       take_list(json_object_get(conditions, "throttle_reasons"), arena,
-			 &peak->throttled) &&
-	       take_text(method, "kernel", arena, &peak->kernel) &&
-	       take_text(method, "measured_at", arena, &peak->measured_at);
-}
-
-/* The working sets that were tried for a level. @return false if out of memory */
-static bool take_sweep(const json_t *list, struct rfl_arena *arena, struct rfl_peak_level *level)
-{
-	const size_t n = json_array_size(list);
-
-	level->sweep = rfl_arena_array(arena, n + 1, sizeof(*level->sweep));
-	for (size_t i = 0; level->sweep && i < n; i++) {
-		const json_t *item = json_array_get(list, i);
-		struct rfl_peak_size *s = &level->sweep[level->nsweep++];
-
-		if (!take_text(item, "scope", arena, &s->scope))
-			return false;
-		s->working_set_bytes =
-			json_integer_value(json_object_get(item, "working_set_bytes"));
-		s->value = take_rate(item, "gbs");
-	}
-	return level->sweep != NULL;
-}
-
-/* The long form; rules.c checks it before anything is copied. */
-static enum rfl_rc parse_long(struct parse *p, const json_t *value)
-{
-	struct rfl_peaks_env *env = p->env;
-	struct rfl_arena *arena = p->arena;
-	const json_t *device, *memory, *ceiling, *notes;
-	json_t *compute;
-	const char *key;
+	const json_t *notes = json_object_get(value, "notes");
 	enum rfl_rc rc;
-	bool ok;
 
 	if (json_is_null(value))
-		return rfl_where_fail(p->w, p->err,
+		return rfl_where_fail(&r->where, r->err,
 				      "must not be null; measure the environment with 'roofline "
 				      "peaks measure' or remove it");
-	rc = rfl_rules__check(value, rfl_rules_environment, p->w, p->err);
+	rc = rfl_rules__read(value, rfl_rules_environment, env, r);
 	if (rc != RFL_OK)
 		return rc;
-	device = json_object_get(value, "device");
-	compute = json_object_get(value, "compute");
-	memory = json_object_get(value, "memory");
-	env->units = (int)json_integer_value(json_object_get(device, "units"));
-	env->virtualised =
-		json_is_true(json_object_get(json_object_get(value, "host"), "virtualised"));
-	notes = json_object_get(value, "notes");
 	for (size_t i = 0; i < json_array_size(notes); i++)
 		env->ecc |= strcmp(json_string_value(json_array_get(notes, i)),
 				   RFL_PEAKS_NOTE_ECC) == 0;
-	env->compute = rfl_arena_array(arena, json_object_size(compute), sizeof(*env->compute));
-	env->levels = rfl_arena_array(arena, json_array_size(memory), sizeof(*env->levels));
-	ok = env->compute && env->levels && take_text(value, "kind", arena, &env->kind) &&
-	     take_text(device, "name", arena, &env->device);
-	json_object_foreach(compute, key, ceiling)
-	{
-		struct rfl_peak_compute *c = ok ? &env->compute[env->ncompute++] : NULL;
+	for (struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++) {
+		const bool part = rfl_peaks_is_part(env, l);
 
-		if (!ok)
-			break;
-		c->key = rfl_arena_strdup(arena, key);
-		c->cell = rfl_arena_printf(arena, "compute.%s", key);
-		ok = c->key && c->cell && take_peak(ceiling, arena, &c->peak);
+		l->cell = rfl_arena_printf(r->arena, "memory.%s%s%s.gbs", l->level, part ? "." : "",
+					   part ? l->scope : "");
+		if (!l->cell)
+			return rfl_rules__no_memory(r);
 	}
-	for (size_t i = 0; ok && i < json_array_size(memory); i++) {
-		const json_t *item = json_array_get(memory, i);
-		struct rfl_peak_level *l = &env->levels[env->nlevels++];
-
-		l->capacity_bytes = json_integer_value(json_object_get(item, "capacity_bytes"));
-		ok = take_text(item, "level", arena, &l->level) &&
-		     take_text(item, "scope", arena, &l->scope) &&
-		     take_peak(json_object_get(item, "gbs"), arena, &l->peak) &&
-		     take_sweep(json_object_get(item, "sweep"), arena, l);
-	}
-	for (size_t i = 0; ok && i < env->nlevels; i++) {
-		struct rfl_peak_level *l = &env->levels[i];
-
-		l->cell = rfl_peaks_is_part(env, l)
-				  ? rfl_arena_printf(arena, "memory.%s.%s.gbs", l->level, l->scope)
-				  : rfl_arena_printf(arena, "memory.%s.gbs", l->level);
-		ok = l->cell != NULL;
-	}
-	return ok ? RFL_OK : no_memory(p->w->file, p->err);
+	return RFL_OK;
 }
 
 /*
@@ -312,121 +161,113 @@ bool rfl_peaks__is_short(const json_t *value)
 
 /* Add one number in GFLOP/s or GB/s, or null. Bandwidth does not depend on precision: it may be
  * repeated, but all values must be equal. */
-static enum rfl_rc add(struct parse *p, bool compute, const char *key, const json_t *value,
-		       const char *source, const char *cell)
+static enum rfl_rc add(struct rfl_peaks_env *env, const char *key, const json_t *value,
+		       const char *source, const char *cell, struct rfl_reader *r)
 {
-	struct rfl_peaks_env *env = p->env;
-	struct rfl_peak peak = { .status = RFL_PEAK_UNKNOWN,
-				 .value = NAN,
-				 .spec = NAN,
-				 .upper_bound = NAN,
-				 .clock_hz = NAN,
-				 .power_limit_w = NAN,
-				 .stats = { .median = NAN, .min = NAN, .max = NAN } };
-	const char *copy = rfl_arena_strdup(p->arena, cell);
+	const struct rfl_peak_level *l = &env->levels[0];
+	struct rfl_peak peak = rfl_rules__no_peak;
+	enum rfl_rc rc;
 
-	if (!copy)
-		return no_memory(p->w->file, p->err);
-	for (size_t i = 0; compute && i < env->ncompute; i++)
+	for (size_t i = 0; key && i < env->ncompute; i++)
 		if (strcmp(env->compute[i].key, key) == 0)
-			return rfl_where_fail(p->w, p->err, "also given as %s; remove one of them",
+			return rfl_where_fail(&r->where, r->err,
+					      "also given as %s; remove one of them",
 					      env->compute[i].cell);
 	if (json_is_null(value)) {
 		peak.reason = "null in the peaks file";
 	} else {
-		enum rfl_rc rc =
-			rfl_rules__positive(value, "write null if it is unknown", p->w, p->err);
-
+		rc = rfl_rules__rate(value, "write null if it is unknown", &peak.value, r);
 		if (rc != RFL_OK)
 			return rc;
 		peak.status = RFL_PEAK_USER;
-		peak.value = json_number_value(value) * GIGA;
 		peak.source = source;
 	}
-	if (compute) {
+	cell = rfl_arena_strdup(r->arena, cell);
+	if (!cell)
+		return rfl_rules__no_memory(r);
+	if (key)
 		env->compute[env->ncompute++] =
-			(struct rfl_peak_compute){ .key = key, .cell = copy, .peak = peak };
-	} else if (env->nlevels == 0) {
+			(struct rfl_peak_compute){ .key = key, .cell = cell, .peak = peak };
+	else if (env->nlevels == 0)
 		env->levels[env->nlevels++] = (struct rfl_peak_level){
-			.level = "DRAM", .scope = "device", .cell = copy, .peak = peak
+			.level = "DRAM", .scope = "device", .cell = cell, .peak = peak
 		};
-	} else {
-		const struct rfl_peak_level *l = &env->levels[0];
-
-		if (peak.value != l->peak.value && !(isnan(peak.value) && isnan(l->peak.value)))
-			return rfl_where_fail(
-				p->w, p->err,
-				"differs from %s; bandwidth does not depend on precision, so write "
-				"one peak_gbps next to the precisions",
-				l->cell);
-	}
+	else if (peak.value != l->peak.value && !(isnan(peak.value) && isnan(l->peak.value)))
+		return rfl_where_fail(
+			&r->where, r->err,
+			"differs from %s; bandwidth does not depend on precision, so write one "
+			"peak_gbps next to the precisions",
+			l->cell);
 	return RFL_OK;
 }
 
 /* Read a member of the environment: "peak_gflops" or "peak_gbps" with one value or an object of
  * precisions, or a precision with an object of these two. */
-static enum rfl_rc take_member(struct parse *p, const json_t *env, const char *name,
-			       const char *source)
+static enum rfl_rc take_member(struct rfl_peaks_env *env, const char *name, const json_t *item,
+			       const char *source, struct rfl_reader *r)
 {
 	const bool precision = strncmp(name, "peak_", 5) != 0;
 	const char *const *keys = precision ? peak_keys : precisions;
-	const json_t *item = json_object_get(env, name);
-	const size_t mark = rfl_where_key(p->w, name);
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	if (!item)
-		goto done;
-	if (!json_is_object(item)) {
-		rc = precision ? rfl_where_fail(p->w, p->err,
+	if (!json_is_object(item))
+		return precision
+			       ? rfl_where_fail(&r->where, r->err,
 						"must be an object such as {\"peak_gflops\": 420}")
-			       : add(p, strcmp(name, "peak_gflops") == 0, "*", item, source, name);
-		goto done;
-	}
-	rc = rfl_json_only_keys(item, keys, p->w->file, p->w->pointer, p->err);
+			       : add(env, strcmp(name, "peak_gflops") == 0 ? "*" : NULL, item,
+				     source, name, r);
+	rc = rfl_json_only_keys(item, keys, r->where.file, r->where.pointer, r->err);
 	if (rc == RFL_OK && json_object_size(item) == 0)
 		rc = rfl_where_fail(
-			p->w, p->err,
+			&r->where, r->err,
 			precision ? "is empty; add the key \"peak_gflops\""
 				  : "must be a number, null, or a non-empty object of precisions");
-	for (size_t i = 0; rc == RFL_OK && keys[i]; i++) {
-		const json_t *each = json_object_get(item, keys[i]);
-		const size_t inner = rfl_where_key(p->w, keys[i]);
+	for (; rc == RFL_OK && *keys; keys++) {
+		const json_t *each = json_object_get(item, *keys);
+		const bool compute = strcmp(precision ? *keys : name, "peak_gflops") == 0;
+		const size_t mark = rfl_where_key(&r->where, *keys);
 		char cell[64];
 
-		snprintf(cell, sizeof(cell), "%s.%s", name, keys[i]);
+		snprintf(cell, sizeof(cell), "%s.%s", name, *keys);
 		if (each)
-			rc = add(p, strcmp(precision ? keys[i] : name, "peak_gflops") == 0,
-				 precision ? name : keys[i], each, source, cell);
-		rfl_where_up(p->w, inner);
+			rc = add(env,
+				 !compute    ? NULL
+				 : precision ? name
+					     : *keys,
+				 each, source, cell, r);
+		rfl_where_up(&r->where, mark);
 	}
-done:
-	rfl_where_up(p->w, mark);
 	return rc;
 }
 
-static enum rfl_rc parse_short(struct parse *p, const json_t *value)
+static enum rfl_rc parse_short(const json_t *value, struct rfl_peaks_env *env, struct rfl_reader *r)
 {
-	struct rfl_peaks_env *env = p->env;
 	const json_t *given = json_object_get(value, "source");
 	const char *source = "entered by the user (short form)";
-	enum rfl_rc rc = rfl_json_only_keys(value, env_keys, p->w->file, p->w->pointer, p->err);
+	enum rfl_rc rc =
+		rfl_json_only_keys(value, env_keys, r->where.file, r->where.pointer, r->err);
 
 	if (rc != RFL_OK)
 		return rc;
 	env->short_form = true;
-	env->compute = rfl_arena_array(p->arena, RFL_ARRAY_LEN(precisions), sizeof(*env->compute));
-	env->levels = rfl_arena_array(p->arena, 1, sizeof(*env->levels));
+	env->compute = rfl_arena_array(r->arena, RFL_ARRAY_LEN(precisions), sizeof(*env->compute));
+	env->levels = rfl_arena_array(r->arena, 1, sizeof(*env->levels));
 	if (given && (!json_is_string(given) || !*json_string_value(given))) {
-		(void)rfl_where_key(p->w, "source");
-		return rfl_where_fail(p->w, p->err, "must be a non-empty string");
+		(void)rfl_where_key(&r->where, "source");
+		return rfl_where_fail(&r->where, r->err, "must be a non-empty string");
 	}
 	if (given)
-		source = rfl_arena_strdup(p->arena, json_string_value(given));
+		source = rfl_arena_strdup(r->arena, json_string_value(given));
 	if (!env->compute || !env->levels || !source)
-		return no_memory(p->w->file, p->err);
-	for (size_t i = 0; rc == RFL_OK && env_keys[i]; i++)
-		if (strcmp(env_keys[i], "source") != 0)
-			rc = take_member(p, value, env_keys[i], source);
+		return rfl_rules__no_memory(r);
+	for (const char *const *key = env_keys; rc == RFL_OK && *key; key++) {
+		const json_t *item = json_object_get(value, *key);
+		const size_t mark = rfl_where_key(&r->where, *key);
+
+		if (item && item != given)
+			rc = take_member(env, *key, item, source, r);
+		rfl_where_up(&r->where, mark);
+	}
 	return rc;
 }
 
@@ -442,34 +283,35 @@ json_t *rfl_peaks__environments(json_t *root)
 	return is_long_file(root) ? json_object_get(root, "environments") : root;
 }
 
-static enum rfl_rc check_top(const json_t *root, struct rfl_where *w, struct rfl_err *err)
+static enum rfl_rc check_top(const json_t *root, struct rfl_reader *r)
 {
 	static const char *const keys[] = { "$schema", "generated_by", "schema_version",
 					    "environments", NULL };
+	const struct rfl_where *w = &r->where;
 	const json_t *version = json_object_get(root, "schema_version");
 	const char *text = json_string_value(version);
-	enum rfl_rc rc = rfl_json_only_keys(root, keys, w->file, w->pointer, err);
+	enum rfl_rc rc = rfl_json_only_keys(root, keys, w->file, w->pointer, r->err);
 
 	if (rc == RFL_OK && !version)
-		rc = rfl_where_fail(w, err,
+		rc = rfl_where_fail(w, r->err,
 				    "the key \"schema_version\" is missing; add "
 				    "\"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
 	if (rc == RFL_OK && (!text || strcmp(text, RFL_PEAKS_SCHEMA_VERSION) != 0))
-		rc = rfl_where_fail(w, err,
+		rc = rfl_where_fail(w, r->err,
 				    "schema_version must be \"" RFL_PEAKS_SCHEMA_VERSION
 				    "\"%s%s%s; use a version of roofline that supports this file",
 				    text ? ", is \"" : "", text ? text : "", text ? "\"" : "");
 	for (size_t i = 0; rc == RFL_OK && i < 2; i++) {
 		const json_t *value = json_object_get(root, keys[i]);
-		const size_t mark = rfl_where_key(w, keys[i]);
+		const size_t mark = rfl_where_key(&r->where, keys[i]);
 
 		if (value && !json_is_string(value))
-			rc = rfl_where_fail(w, err, "must be a string");
-		rfl_where_up(w, mark);
+			rc = rfl_where_fail(w, r->err, "must be a string");
+		rfl_where_up(&r->where, mark);
 	}
 	if (rc == RFL_OK && !json_object_get(root, "environments"))
 		rc = rfl_where_fail(
-			w, err,
+			w, r->err,
 			"the key \"environments\" is missing; add an object of environments");
 	return rc;
 }
@@ -477,55 +319,51 @@ static enum rfl_rc check_top(const json_t *root, struct rfl_where *w, struct rfl
 enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *err)
 {
 	const bool long_file = is_long_file(root);
-	struct rfl_where w;
+	struct rfl_reader r = { .arena = p->arena, .err = err };
+	struct rfl_where *const w = &r.where;
 	const char *name;
 	json_t *envs, *value;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	rfl_where_begin(&w, p->path, "");
+	rfl_where_begin(w, p->path, "");
 	if (!json_is_object(root))
-		return rfl_where_fail(&w, err, "must be an object of environments");
-	if (long_file)
-		rc = check_top(root, &w, err);
-	if (rc != RFL_OK)
+		return rfl_where_fail(w, err, "must be an object of environments");
+	if (long_file && (rc = check_top(root, &r)))
 		return rc;
 	envs = rfl_peaks__environments(root);
 	if (long_file)
-		(void)rfl_where_key(&w, "environments");
+		(void)rfl_where_key(w, "environments");
 	if (!json_is_object(envs) || json_object_size(envs) == 0)
-		return rfl_where_fail(&w, err,
+		return rfl_where_fail(w, err,
 				      "must be an object with at least one environment; create one "
 				      "with 'roofline peaks measure'");
 	p->envs = rfl_arena_array(p->arena, json_object_size(envs), sizeof(*p->envs));
 	if (!p->envs)
-		return no_memory(p->path, err);
+		return rfl_rules__no_memory(&r);
 	json_object_foreach(envs, name, value)
 	{
-		const size_t mark = rfl_where_key(&w, name);
-		struct rfl_peaks_env *env = &p->envs[p->nenvs];
-		struct parse one = { .arena = p->arena, .env = env, .w = &w, .err = err };
+		const size_t mark = rfl_where_key(w, name);
+		struct rfl_peaks_env *env = &p->envs[p->nenvs++];
 
 		if (!rfl_text_is_env_name(name))
-			return rfl_where_fail(&w, err,
+			return rfl_where_fail(w, err,
 					      "not a valid environment name; " RFL_ENV_NAME_RULE);
-		env->name = rfl_arena_strdup(p->arena, name);
-		if (!env->name)
-			return no_memory(p->path, err);
-		p->nenvs++;
+		if (!(env->name = rfl_arena_strdup(p->arena, name)))
+			return rfl_rules__no_memory(&r);
 		if (rfl_peaks__is_short(value))
-			rc = parse_short(&one, value);
+			rc = parse_short(value, env, &r);
 		else if (long_file)
-			rc = parse_long(&one, value);
+			rc = parse_long(value, env, &r);
 		else if (json_object_get(value, "compute") || json_object_get(value, "memory"))
-			rc = rfl_where_fail(&w, err,
+			rc = rfl_where_fail(w, err,
 					    "an environment in the long form must be a member of "
 					    "\"environments\"; also add \"schema_version\": "
 					    "\"" RFL_PEAKS_SCHEMA_VERSION "\"");
 		else
-			rc = rfl_where_fail(&w, err,
+			rc = rfl_where_fail(w, err,
 					    "must be an object such as {\"peak_gflops\": 420, "
 					    "\"peak_gbps\": 92}");
-		rfl_where_up(&w, mark);
+		rfl_where_up(w, mark);
 		if (rc != RFL_OK)
 			return rc;
 	}
@@ -544,7 +382,7 @@ enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *path, stru
 	p = calloc(1, sizeof(*p));
 	if (!p || !(p->arena = rfl_arena_new(0)) || !(p->path = rfl_arena_strdup(p->arena, path)) ||
 	    !(p->text = rfl_arena_strdup(p->arena, text))) {
-		rc = no_memory(path, err);
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		goto done;
 	}
 	rc = rfl_peaks__parse(root, p, err);

@@ -253,7 +253,7 @@ char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,
 			  sheet->power_w);
 	if (peak->throttled)
 		add_cause(out, out_size, "throttled: %s", peak->throttled);
-	if (peak->stats.max > RFL_PEAKS_UNSTEADY * peak->stats.median)
+	else if (peak->stats.max > RFL_PEAKS_UNSTEADY * peak->stats.median)
 		add_cause(out, out_size, "other load");
 	if (env->ecc && !is_compute(cell))
 		add_cause(out, out_size, "ECC");
@@ -287,7 +287,12 @@ static void check_peak(struct check *c, const struct rfl_peaks_env *env, const c
 		return;
 	for (size_t i = 0; i < p->ndoubts; i++)
 		doubt(c, cell, "%s", p->doubts[i]);
-	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median)
+	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median && p->throttled)
+		doubt(c, cell,
+		      "throttled (%s): the fastest repeat is %.2f times the median; the value is "
+		      "what the GPU sustains",
+		      p->throttled, p->stats.max / p->stats.median);
+	else if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median)
 		doubt(c, cell,
 		      "unsteady: the fastest repeat is %.2f times the median; measure again on an "
 		      "idle machine",

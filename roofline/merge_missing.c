@@ -76,25 +76,30 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 }
 
 enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const char *key,
-				const struct rfl_peak *peak, const char *unsupported,
-				struct rfl_buf *fact, struct rfl_buf *fix, struct rfl_err *err)
+				const struct rfl_peak *peak, const char *on,
+				const char *unsupported, struct rfl_buf *fact, struct rfl_buf *fix,
+				struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = rfl_peaks_find(peaks, name);
 	const char *path = peaks->path ? peaks->path : "peaks.json", **names, *near;
-	const bool cpu = env && (!env->kind || strcmp(env->kind, "cpu") == 0);
-	const char *const device = env && env->device ? env->device : "";
-	const char *const backend = cpu                       ? ""
-				    : strstr(device, "Apple") ? " --backend mps"
-				    : strstr(device, "NVIDIA") || strstr(device, "Tesla")
-					    ? " --backend cuda"
-					    : NULL;
-	const char *const *keys = cpu ? rfl_measure_keys : rfl_gpu_keys;
-	/* what `roofline peaks measure` can measure; of an Apple GPU, anything that a run needs */
-	bool measured = backend && strcmp(backend, " --backend mps") == 0;
-	char cell[96];
+	const char *const device = env && env->device ? env->device : "", *any = "";
+	const char *const *keys = rfl_measure_keys;
+	char cell[96], backend[24] = "";
+	bool measured;
 
 	if (peak && rfl_peak_usable(peak))
 		return RFL_OK;
+	if (env && env->kind)
+		on = strcmp(env->kind, "cpu") == 0                         ? "cpu"
+		     : strstr(device, "Apple")                             ? "mps"
+		     : strstr(device, "NVIDIA") || strstr(device, "Tesla") ? "cuda"
+									   : "another";
+	else if (!on)
+		any = " (for a GPU, add --backend cuda or --backend mps)";
+	if (on && strcmp(on, "cpu") != 0) {
+		keys = rfl_gpu_keys;
+		snprintf(backend, sizeof(backend), " --backend %s", on);
+	}
 	if (!env) {
 		names = rfl_alloc_array(peaks->nenvs + 1, sizeof(*names));
 		if (!names)
@@ -109,13 +114,16 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 		if (near)
 			rfl_buf_printf(fact, "; did you mean '%s'?", near);
 		rfl_buf_printf(fix,
-			       "run roofline peaks measure --env %s --output %s on that machine",
-			       name, path);
+			       "run roofline peaks measure --env %s%s --output %s on that "
+			       "machine%s",
+			       name, backend, path, any);
 		free(names);
 		return RFL_OK;
 	}
-	for (size_t i = 0; keys[i] && backend; i++)
-		measured = measured || strcmp(keys[i], key) == 0;
+	/* of an Apple GPU, the engine measures anything that a run needs */
+	measured = on && strcmp(on, "mps") == 0;
+	for (size_t i = 0; keys[i] && !measured; i++)
+		measured = strcmp(keys[i], key) == 0;
 	rfl_peaks_cell(env, key, cell, sizeof(cell));
 	rfl_buf_printf(fact, "environment '%s': %s is ", name, cell);
 	if (!peak)
@@ -128,15 +136,15 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 		rfl_buf_printf(fix, "the device does not support this; %s", unsupported);
 		return RFL_OK;
 	}
-	if (measured)
-		rfl_buf_printf(fix,
-			       "run roofline peaks measure --env %s%s --output %s on that machine; "
-			       "or, if you know the value, run ",
-			       name, backend, path);
-	else if (!backend)
+	if (on && strcmp(on, "another") == 0)
 		rfl_buf_puts(fix, "'roofline peaks measure' measures NVIDIA and Apple GPUs only; "
 				  "use a value from the data sheet ('roofline peaks devices' lists "
 				  "some): ");
+	else if (measured)
+		rfl_buf_printf(fix,
+			       "run roofline peaks measure --env %s%s --output %s on that "
+			       "machine%s; or, if you know the value, run ",
+			       name, backend, path, any);
 	else
 		rfl_buf_printf(fix,
 			       "'roofline peaks measure' has no %.*s kernel; use a value from a "
@@ -151,8 +159,8 @@ static enum rfl_rc check(struct rfl_merge_job *job, const char *key, const struc
 			 struct rfl_config *c, struct rfl_err *err)
 {
 	struct rfl_buf fact = { .len = 0 }, fix = { .len = 0 };
-	enum rfl_rc rc = rfl_missing_ceiling(job->in->peaks, c->env, key, peak, FIX_THE_RUN, &fact,
-					     &fix, err);
+	enum rfl_rc rc = rfl_missing_ceiling(job->in->peaks, c->env, key, peak, c->row->backend,
+					     FIX_THE_RUN, &fact, &fix, err);
 
 	if (rc == RFL_OK && fact.len)
 		rc = rfl_missing_add(job, c, rfl_buf_str(&fact), rfl_buf_str(&fix), err);

@@ -177,11 +177,12 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 /**
  * Append the problem with a ceiling and its fix if the environment is not in the file, or if the
  * cell is missing (peak is NULL) or unusable.
+ * @param on           the backend of the runs, for --backend; NULL: unknown
  * @param unsupported  the fix for a cell that the device does not support
  */
 enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *env, const char *key,
-				const struct rfl_peak *peak, const char *unsupported,
-				struct rfl_buf *fact, struct rfl_buf *fix,
+				const struct rfl_peak *peak, const char *on,
+				const char *unsupported, struct rfl_buf *fact, struct rfl_buf *fix,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Find the two ceilings of a configuration, or record the missing facts. */

@@ -171,8 +171,8 @@ static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const c
 			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
 {
 	struct rfl_buf fact = { .len = 0 }, fix = { .len = 0 };
-	enum rfl_rc rc = rfl_missing_ceiling(peaks, env, key, peak, "choose another --precision",
-					     &fact, &fix, err);
+	enum rfl_rc rc = rfl_missing_ceiling(peaks, env, key, peak, NULL,
+					     "choose another --precision", &fact, &fix, err);
 
 	if (fact.len)
 		rfl_buf_printf(text, "%s%s; fix: %s", text->len ? "; " : "", rfl_buf_str(&fact),

@@ -23,20 +23,16 @@
 #include "peaks/measure.h"
 #include "rfl_config.h"
 
-#define CHAIN        4 /* products or elementwise operations in a network */
-#define CLASSES      8 /* few, so that the loss takes no time */
-#define WARMUP       2
-#define REPEATS      21
-#define LEAST_STEPS  5 /* for a size that is slow */
-#define SIZE_LEAST   512
-#define SIZE_MOST    8192
-#define COPY_BYTES   ((int64_t)256 << 20) /* each tensor; larger than caches */
-#define COPY_PIXELS  ((int64_t)512)
-#define COPY_PLANES  ((int64_t)64)
-#define SIZE_S       3.0 /* approximate time for one size, and the largest */
-#define SIZE_MOST_S  10.0
-#define QUICK_S      1.0
-#define QUICK_MOST_S 3.0
+#define CHAIN         4 /* products or elementwise operations in a network */
+#define CLASSES       8 /* few, so that the loss takes no time */
+#define WARMUP        2
+#define REPEATS       21
+#define LEAST_REPEATS 5                    /* of a size that is slow */
+#define COPY_BYTES    ((int64_t)256 << 20) /* each tensor; larger than caches */
+#define COPY_PIXELS   ((int64_t)512)
+#define COPY_PLANES   ((int64_t)64)
+#define SIZE_SHARE    0.05 /* of the budget: the repeats of one size, if they need no longer */
+#define LARGEST       0.2  /* the repeats of the largest size */
 
 #define PRODUCTS    "products of "
 #define ELEMENTWISE "ReLU of "
@@ -56,6 +52,7 @@ struct job {
 	const struct rfl_engine_peaks_spec *spec;
 	struct rfl_engine_peaks *to;
 	int64_t repeats;
+	double until_s; /* time of the clock at which the present ceiling should be done */
 	char dir[256], net[300];
 };
 
@@ -200,8 +197,10 @@ static void take(struct job *j, struct rfl_engine_peak *p, const struct rfl_run_
 			return;
 		snprintf(p->reason, sizeof(p->reason), "%.250s",
 			 row->error_text ? row->error_text : rfl_rc_text(run->rc));
-		p->unsupported = (row->status && strcmp(row->status, "unsupported") == 0) ||
-				 run->rc == RFL_EUNAVAILABLE;
+		p->status = (row->status && strcmp(row->status, "unsupported") == 0) ||
+					    run->rc == RFL_EUNAVAILABLE
+				    ? "unsupported"
+				    : "failed";
 		return;
 	}
 	if (row->device_name)
@@ -226,41 +225,60 @@ static void take(struct job *j, struct rfl_engine_peak *p, const struct rfl_run_
 			 run->libraries[0] ? ", " : "", run->libraries);
 }
 
-/* Try sizes as long as one does not take too long; the fastest is the ceiling. */
-static enum rfl_rc measure_product(struct job *j, const char *precision, struct rfl_engine_peak *p,
-				   struct rfl_err *err)
+/* The repeats of a size: as many as fit into its share of the time.
+ * @param rate    FLOP/s; 0: unknown
+ * @param time_s  set to the time that they are expected to take */
+static int64_t plan(const struct job *j, int64_t size, double rate, double *time_s)
 {
-	const struct rfl_engine_peaks_spec *s = j->spec;
-	const double time_s = s->quick ? QUICK_S : SIZE_S;
-	const double most_s = s->quick ? QUICK_MOST_S : SIZE_MOST_S;
-	const int64_t least = j->repeats < LEAST_STEPS ? j->repeats : LEAST_STEPS;
-	double step_s = 0; /* expected; 0: unknown */
+	const double n = (double)size, step_s = rate > 0 ? 2 * CHAIN * n * n * n / rate : 0;
+	int64_t repeats = j->repeats;
+
+	if (step_s * (double)repeats > SIZE_SHARE * j->spec->budget_s)
+		repeats = (int64_t)(SIZE_SHARE * j->spec->budget_s / step_s);
+	if (repeats < LEAST_REPEATS)
+		repeats = j->repeats < LEAST_REPEATS ? j->repeats : LEAST_REPEATS;
+	*time_s = (double)(WARMUP + repeats) * step_s;
+	return repeats;
+}
+
+/* Measure the smallest size, and then the largest ones that are expected to fit into the time. The
+ * fastest is the ceiling. */
+static enum rfl_rc measure_product(struct job *j, struct rfl_engine_peak *p, struct rfl_err *err)
+{
+	static const int64_t sizes[] = { 512, 8192, 4096, 2048, 1024 };
+	bool tried[RFL_ARRAY_LEN(sizes)] = { false };
+	double rate = 0, startup_s = 0, time_s; /* rate of the fastest; time to start a run */
 	enum rfl_rc rc = RFL_OK;
 
-	for (int64_t size = SIZE_LEAST; size <= SIZE_MOST && rc == RFL_OK && !p->reason[0] &&
-					step_s * (double)(WARMUP + least) <= most_s;
-	     size *= 2) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes) && rc == RFL_OK && !p->reason[0];) {
+		const int64_t repeats = plan(j, sizes[i], rate, &time_s);
+		const double begin_s = rfl_clock_s();
 		struct rfl_run_result run;
-		int64_t iters = j->repeats;
 
-		if (step_s * (double)iters > time_s)
-			iters = (int64_t)(time_s / step_s);
-		iters = iters < least ? least : iters;
-		if ((rc = save_net(j, product_net(size), err)))
+		if ((rc = save_net(j, product_net(sizes[i]), err)))
 			break;
-		rc = run_net(j, precision, size, iters, &run, err);
+		tried[i] = true;
+		rc = run_net(j, p->precision, sizes[i], repeats, &run, err);
 		if (rc == RFL_OK) {
 			const double flops = (double)run.row.model_flops_per_step;
+			const double step_s = run.row.step_ms_median * 1e-3;
 
-			take(j, p, &run, flops, size);
-			rfl_log(RFL_LOG_DEBUG, "%s: %lld: %.4g GFLOP/s", p->key, (long long)size,
-				flops / run.row.step_ms_min * 1e-6);
-			if (run.rc != RFL_OK) /* such as too little memory for this size */
-				step_s = INFINITY;
-			else
-				step_s = run.row.step_ms_median * 1e-3 * 8;
+			take(j, p, &run, flops, sizes[i]);
+			if (run.rc == RFL_OK) { /* else such as too little memory for this size */
+				rfl_log(RFL_LOG_DEBUG, "%s: %lld: %.4g GFLOP/s", p->key,
+					(long long)sizes[i], flops / run.row.step_ms_min * 1e-6);
+				rate = fmax(rate, flops / step_s);
+				startup_s = rfl_clock_s() - begin_s -
+					    (double)(WARMUP + repeats) * step_s;
+			}
 		}
 		rfl_run_result_fini(&run);
+		for (i = 0; i < RFL_ARRAY_LEN(sizes); i++) {
+			(void)plan(j, sizes[i], rate, &time_s);
+			if (!tried[i] && time_s <= LARGEST * j->spec->budget_s &&
+			    rfl_clock_s() + startup_s + time_s <= j->until_s)
+				break;
+		}
 	}
 	return rc;
 }
@@ -290,11 +308,6 @@ static bool is_named(const struct rfl_engine_peaks_spec *s, const char *key)
 	return s->only->n > 0 && rfl_opt_list_has(s->only, key);
 }
 
-static bool is_wanted(const struct rfl_engine_peaks_spec *s, const char *key)
-{
-	return s->only->n == 0 || is_named(s, key);
-}
-
 /* Whether to measure a ceiling for which an engine is only a substitute. */
 static bool is_needed(const struct rfl_engine_peaks_spec *s, const char *key,
 		      const struct rfl_peak *known)
@@ -315,44 +328,59 @@ static bool is_needed(const struct rfl_engine_peaks_spec *s, const char *key,
 	return true;
 }
 
-static struct rfl_engine_peak *next(struct job *j, const char *key)
+/* List the ceilings to measure; those of the vector units follow the gemm of the same products. */
+static void select_peaks(const struct rfl_engine_peaks_spec *s, struct rfl_engine_peaks *to)
 {
-	struct rfl_engine_peak *p = &j->to->peaks[j->to->n++];
+	const bool mps = s->device == RFL_DEVICE_MPS;
 
-	assert(j->to->n <= RFL_ARRAY_LEN(j->to->peaks));
-	*p = (struct rfl_engine_peak){ .key = key };
-	return p;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		const bool named = is_named(s, rows[i].gemm);
+
+		if (named ||
+		    (s->only->n == 0 && (!rows[i].cuda_only || s->device == RFL_DEVICE_CUDA)))
+			to->peaks[to->n++] =
+				(struct rfl_engine_peak){ .key = rows[i].gemm,
+							  .precision = rows[i].precision };
+		if (mps && rows[i].vector &&
+		    is_needed(s, rows[i].vector,
+			      s->known ? rfl_peaks_compute(s->known, rows[i].vector) : NULL))
+			to->peaks[to->n++] =
+				(struct rfl_engine_peak){ .key = rows[i].vector,
+							  .precision = rows[i].precision };
+	}
+	if (mps && is_needed(s, "DRAM", s->known ? rfl_peaks_dram(s->known) : NULL))
+		to->peaks[to->n++] = (struct rfl_engine_peak){ .key = "DRAM" };
+	assert(to->n <= RFL_ARRAY_LEN(to->peaks));
 }
 
 static enum rfl_rc measure_all(struct job *j, struct rfl_err *err)
 {
-	const struct rfl_engine_peaks_spec *s = j->spec;
+	const double end_s = j->spec->begin_s + j->spec->budget_s;
+	struct rfl_engine_peak *const end = j->to->peaks + j->to->n;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(rows) && rc == RFL_OK; i++) {
-		const bool gemm = is_wanted(s, rows[i].gemm) &&
-				  (!rows[i].cuda_only || s->device == RFL_DEVICE_CUDA ||
-				   is_named(s, rows[i].gemm));
-		const bool vector =
-			s->device == RFL_DEVICE_MPS && rows[i].vector &&
-			is_needed(s, rows[i].vector,
-				  s->known ? rfl_peaks_compute(s->known, rows[i].vector) : NULL);
-		struct rfl_engine_peak *p;
+	for (struct rfl_engine_peak *p = j->to->peaks; p < end && rc == RFL_OK; p++) {
+		const double now_s = rfl_clock_s();
+		const char *const key = p->key;
+		int left = 0;
 
-		if (!gemm && !vector)
-			continue;
-		p = next(j, gemm ? rows[i].gemm : rows[i].vector);
-		rc = measure_product(j, rows[i].precision, p, err);
-		if (gemm && vector) {
-			struct rfl_engine_peak *also = next(j, rows[i].vector);
-
-			*also = *p;
-			also->key = rows[i].vector;
+		for (const struct rfl_engine_peak *q = p; q < end; q++)
+			left += q == p || !q->precision || q->precision != q[-1].precision;
+		j->until_s = now_s + (end_s - now_s) / left;
+		if (p > j->to->peaks && p->precision && p[-1].precision == p->precision) {
+			*p = p[-1]; /* of the same products */
+			p->key = key;
+		} else if (now_s >= end_s) {
+			p->status = "unknown";
+			snprintf(p->reason, sizeof(p->reason),
+				 "no time is left of the %.0f s; measure it with --only %s",
+				 j->spec->budget_s, key);
+		} else if (p->precision) {
+			rc = measure_product(j, p, err);
+		} else {
+			rc = measure_elementwise(j, p, err);
 		}
 	}
-	if (rc == RFL_OK && s->device == RFL_DEVICE_MPS &&
-	    is_needed(s, "DRAM", s->known ? rfl_peaks_dram(s->known) : NULL))
-		rc = measure_elementwise(j, next(j, "DRAM"), err);
 	return rc;
 }
 
@@ -366,6 +394,7 @@ enum rfl_rc rfl_engine_peaks_measure(struct rfl_cli *cli, const struct rfl_engin
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_engine_peaks){ .n = 0 };
+	select_peaks(spec, ret);
 	j.repeats = spec->repeats > 0 ? spec->repeats : REPEATS;
 	snprintf(j.dir, sizeof(j.dir), "%.200s/roofline-peaks-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(j.dir))
@@ -381,7 +410,8 @@ enum rfl_rc rfl_engine_peaks_measure(struct rfl_cli *cli, const struct rfl_engin
 		if (p->reason[0])
 			memcpy(why, p->reason, sizeof(why));
 		/* a precision that was not requested and does not exist is left out */
-		if (!p->unsupported || is_named(spec, p->key))
+		if (!p->reason[0] || strcmp(p->status, "unsupported") != 0 ||
+		    is_named(spec, p->key))
 			ret->peaks[kept++] = *p;
 	}
 	ret->n = kept;
@@ -399,7 +429,7 @@ static json_t *ceiling_json(const struct rfl_engine_peaks *all, const struct rfl
 	json_t *method;
 
 	if (p->reason[0])
-		return rfl_measure_no_ceiling(p->unsupported ? "unsupported" : "failed", p->reason);
+		return rfl_measure_no_ceiling(p->status, p->reason);
 	method = json_pack("{s:s, s:s, s:s, s:s}", "kernel", p->kernel, "tool",
 			   "roofline " RFL_VERSION, "measured_at", all->measured_at, "input",
 			   "random");

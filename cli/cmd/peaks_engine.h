@@ -17,18 +17,21 @@ struct rfl_engine_peaks_spec {
 	const struct rfl_peaks_env *known; /**< ceilings in the file; NULL: none */
 	int64_t threads;                   /**< 0: one per usable core */
 	int64_t repeats;                   /**< of a size; fewer if it is slow; 0: 21 */
-	bool quick;
+	/** Time of the whole measurement, which began at `begin_s` of the clock; what is left of it
+	 * is divided among the ceilings. */
+	double budget_s, begin_s;
 };
 
 /** A ceiling, measured or not. Rates in FLOP/s or byte/s. */
 struct rfl_engine_peak {
 	const char *key;        /**< "fp32.gemm", "DRAM" */
+	const char *precision;  /**< of the products; NULL: elementwise operations */
 	int64_t size;           /**< rows of the matrices; bytes of the tensor */
 	int64_t threads;        /**< of the processor; 0 on another device */
 	struct rfl_stats stats; /**< n, median, min and max */
 	char kernel[400];
-	bool unsupported;
-	char reason[256]; /**< why it was not measured; "": it was */
+	const char *status; /**< "unknown", "unsupported" or "failed" if there is a reason */
+	char reason[256];   /**< why it was not measured; "": it was */
 };
 
 struct rfl_engine_peaks {

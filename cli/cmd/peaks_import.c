@@ -100,8 +100,9 @@ const struct rfl_cmd rfl_cmd_peaks_import = {
 	.operands = "FILE...",
 	.description =
 		"Reads results of the Empirical Roofline Toolkit (roofline.json), likwid-bench "
-		"(its output), rocprof-compute or Omniperf (roofline.csv), clpeak (--json-file or "
-		"--csv-file) and nvbandwidth (--json). docs/peaks.md lists the names and their "
+		"(its output), rocprof-compute or Omniperf (roofline.csv), clpeak (--json-file, "
+		"--csv-file or --xml-file) and nvbandwidth (--json). docs/peaks.md lists the names "
+		"and their "
 		"ceilings; other names are reported, not guessed. Of several values for a "
 		"ceiling, the highest is used. Imported values replace those of the same "
 		"ceilings; use a separate environment to compare them.",

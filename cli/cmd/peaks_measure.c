@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/cmd/peaks_engine.h"
-#include "cli/cmd/peaks_gpu.h"
+#include "cli/device_lock.h"
 #include "peaks/edit.h"
 #include "peaks/gpu.h"
 #include "peaks/measure.h"
@@ -23,6 +24,15 @@ struct measure_args {
 	int backend, format;
 	bool all, quick, full, force;
 };
+
+/* The share of the time for loops, if matrix products are measured through an engine as well. */
+#define LOOPS_SHARE (2.0 / 3)
+
+/* Time of the whole, and least duration of each of some thirty runs on a GPU. */
+static const struct pace {
+	double budget_s, gpu_run_s;
+} usual = { RFL_MEASURE_S, 2 }, quick = { RFL_MEASURE_QUICK_S, 0.2 },
+  full = { RFL_MEASURE_FULL_S, 6 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct measure_args, kind, member, __VA_ARGS__)
 
@@ -48,116 +58,133 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
 	    .help = "number of threads, which are pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick",
-	    .help = "take about 15 s instead of 60 s, for a rough estimate; gemm is in addition"),
-	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes for a processor"),
+	    .help = "take about 15 s instead of 60 s, for a rough estimate"),
+	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes"),
 	OPT(FLAG, force, .name = "force",
 	    .help = "merge the results even if the environment was measured on another device"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
 
-static void report(const char *what, double left_s, void *ctx)
+static void report(const char *when, const char *what, void *ctx)
 {
-	rfl_cli_progress(ctx, "peaks measure: %.0f s left, %s", left_s, what);
+	rfl_cli_progress(ctx, "peaks measure: %s, %s", when, what);
 	rfl_log(RFL_LOG_DEBUG, "%s", what);
 }
 
-static const struct rfl_column measure_columns[] = {
-	{ .key = "ceiling", .title = "Ceiling" },
-	{ .key = "value", .title = "Value", .kind = RFL_COLUMN_REAL },
-	{ .key = "unit", .title = "Unit" },
-	{ .key = "median", .title = "Median", .kind = RFL_COLUMN_REAL },
-	{ .key = "min", .title = "Min", .kind = RFL_COLUMN_REAL },
-	{ .key = "repeats", .title = "N", .kind = RFL_COLUMN_INT },
-	{ .key = "threads", .title = "Threads", .kind = RFL_COLUMN_INT },
-	{ .key = "clock_mhz", .title = "MHz", .kind = RFL_COLUMN_INT },
-	{ .key = "loop", .title = "Loop" },
+/* A ceiling, or another run for it. Rates in GFLOP/s or GB/s. */
+struct row {
+	const char *name, *unit, *throttle, *loop;
+	double value, median, min, burst, power_w;
+	int64_t repeats, threads, clock_mhz;
 };
 
-/* Add the row of a ceiling. If `run` is NULL, it has the reason why there is no measurement. */
-static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
-		    const struct rfl_measured_run *run, const char *name)
+enum { OF_CPU = 1, OF_GPU = 2 };
+
+#define COLUMN(type, member, key_, title_, when_)                                             \
+	{                                                                                     \
+		.kind = RFL_COLUMN_##type, .key = (key_), .title = (title_), .when = (when_), \
+		RFL_CELL(struct row, member)                                                  \
+	}
+static const struct rfl_column columns[] = {
+	COLUMN(TEXT, name, "ceiling", "Ceiling", 0),
+	COLUMN(REAL, value, "value", "Value", 0),
+	COLUMN(TEXT, unit, "unit", "Unit", 0),
+	COLUMN(REAL, median, "median", "Median", OF_CPU),
+	COLUMN(REAL, min, "min", "Min", OF_CPU),
+	COLUMN(REAL, burst, "burst", "Burst", OF_GPU),
+	COLUMN(INT, repeats, "repeats", "N", 0),
+	COLUMN(INT, threads, "threads", "Threads", OF_CPU),
+	COLUMN(INT, clock_mhz, "clock_mhz", "MHz", 0),
+	COLUMN(REAL, power_w, "power_w", "W", OF_GPU),
+	COLUMN(TEXT, throttle, "throttle", "Throttled by", OF_GPU),
+	COLUMN(TEXT, loop, "loop", "Loop", 0),
+};
+
+/* @param stats  of the repeats; NULL: `loop` is the reason why there are none */
+static struct row row_of(const char *name, const char *unit, const char *loop,
+			 const struct rfl_stats *stats, double scale)
 {
-	rfl_table_text(t, name);
-	rfl_table_real(t, run ? run->stats.max * cell->scale / 1e9 : (double)NAN);
-	rfl_table_text(t, !cell->level                       ? rfl_peaks_unit(cell->key)
-			  : strcmp(cell->scope, "core") == 0 ? "GB/s per core"
-							     : "GB/s");
-	rfl_table_real(t, run ? run->stats.median * cell->scale / 1e9 : (double)NAN);
-	rfl_table_real(t, run ? run->stats.min * cell->scale / 1e9 : (double)NAN);
-	rfl_table_int(t, run ? (int64_t)run->stats.n : RFL_INT_UNKNOWN);
-	rfl_table_int(t, run ? run->threads : RFL_INT_UNKNOWN);
-	rfl_table_int(t, run && !isnan(run->clock_hz) ? (int64_t)(run->clock_hz / 1e6 + 0.5)
-						      : RFL_INT_UNKNOWN);
-	rfl_table_text(t, run ? run->kernel->summary : cell->reason);
+	static const struct rfl_stats none = { .median = NAN, .min = NAN, .max = NAN };
+	const struct rfl_stats *s = stats ? stats : &none;
+
+	return (struct row){ .name = name,
+			     .unit = unit,
+			     .throttle = "",
+			     .loop = loop,
+			     .value = s->max * scale / 1e9,
+			     .median = s->median * scale / 1e9,
+			     .min = s->min * scale / 1e9,
+			     .burst = s->max * scale / 1e9,
+			     .power_w = NAN,
+			     .repeats = stats ? (int64_t)s->n : RFL_INT_UNKNOWN,
+			     .threads = RFL_INT_UNKNOWN,
+			     .clock_mhz = RFL_INT_UNKNOWN };
 }
 
-static void add_engine_row(struct rfl_table *t, const struct rfl_engine_peak *p)
+/* @param run  NULL: there is no measurement */
+static void add_run(struct rfl_table *t, const char *name, const struct rfl_measured_cell *cell,
+		    const struct rfl_measured_run *run)
 {
-	const bool known = !p->reason[0];
+	const char *unit = !cell->level                       ? rfl_peaks_unit(cell->key)
+			   : strcmp(cell->scope, "core") == 0 ? "GB/s per core"
+							      : "GB/s";
+	struct row row = row_of(name, unit, run ? run->kernel->summary : cell->reason,
+				run ? &run->stats : NULL, cell->scale);
 
-	rfl_table_text(t, p->key);
-	rfl_table_real(t, known ? p->stats.max / 1e9 : (double)NAN);
-	rfl_table_text(t, strchr(p->key, '.') ? "GFLOP/s" : "GB/s");
-	rfl_table_real(t, known ? p->stats.median / 1e9 : (double)NAN);
-	rfl_table_real(t, known ? p->stats.min / 1e9 : (double)NAN);
-	rfl_table_int(t, known ? (int64_t)p->stats.n : RFL_INT_UNKNOWN);
-	rfl_table_int(t, p->threads > 0 ? p->threads : RFL_INT_UNKNOWN);
-	rfl_table_int(t, RFL_INT_UNKNOWN);
-	rfl_table_text(t, known ? p->kernel : p->reason);
+	if (run)
+		row.threads = run->threads;
+	if (run && !isnan(run->clock_hz))
+		row.clock_mhz = llround(run->clock_hz / 1e6);
+	rfl_table_add(t, &row, 1, sizeof(row));
 }
 
-/* @param m  NULL: only the engine was used */
-static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measurement *m,
-				const struct rfl_engine_peaks *e, const struct measure_args *a,
-				struct rfl_err *err)
+static void add_gpu_run(struct rfl_table *t, const char *name, const struct rfl_gpu_cell *cell,
+			const struct rfl_gpu_run *run)
 {
-	struct rfl_table *t = rfl_table_new(measure_columns, RFL_ARRAY_LEN(measure_columns));
+	struct row row = row_of(name, rfl_gpu_unit(cell->key), run ? run->what : cell->reason,
+				run ? &run->timed.stats : NULL, 1);
+	char words[256] = "";
+
+	if (run) {
+		row.value = run->timed.sustained / 1e9;
+		rfl_throttle_words(run->timed.samples.throttle_bits, words, sizeof(words));
+		row.throttle = words;
+	}
+	if (run && run->timed.samples.n) {
+		row.clock_mhz = llround(run->timed.samples.sm_clock_mean_hz / 1e6);
+		row.power_w = run->timed.samples.power_mean_w;
+	}
+	rfl_table_add(t, &row, 1, sizeof(row));
+}
+
+/* @param all  whether ceilings that this processor lacks are only noted */
+static void print_loops(struct rfl_table *t, const struct rfl_measurement *m, bool all)
+{
 	char size[RFL_NUM_MAX], lacking[160] = "";
 	bool dram = false;
-	size_t unsteady = 0, doubtful = 0, total = m ? m->ncells : 0;
-	const struct rfl_measured_cell *first = NULL;
-	enum rfl_rc rc;
 
-	for (size_t i = 0; m && i < m->ncells; i++) {
-		const struct rfl_measured_cell *cell = &m->cells[i];
-		const struct rfl_measured_run *best =
-			cell->best == SIZE_MAX ? NULL : &m->runs[cell->best];
-
-		if (cell->unsupported && !a->only.n) {
+	for (const struct rfl_measured_cell *cell = m->cells; cell < m->cells + m->ncells; cell++) {
+		if (cell->unsupported && all) {
 			snprintf(lacking + strlen(lacking), sizeof(lacking) - strlen(lacking),
 				 "%s%s", *lacking ? ", " : "", cell->key);
 			continue;
 		}
-		add_row(t, cell, best, cell->key);
-		unsteady += best && best->stats.max > RFL_PEAKS_UNSTEADY * best->stats.median;
-		doubtful += best && cell->ndoubts > 0;
-		first = !first && best && cell->ndoubts > 0 ? cell : first;
-		for (size_t j = 0; best && j < cell->ndoubts; j++)
-			rfl_log(RFL_LOG_DEBUG, "%s: %s", cell->key, cell->doubts[j]);
+		add_run(t, cell->key, cell, cell->best == SIZE_MAX ? NULL : &m->runs[cell->best]);
+		for (size_t i = 0; i < cell->ndoubts; i++)
+			rfl_log(RFL_LOG_DEBUG, "%s: %s", cell->key, cell->doubts[i]);
 		if (strcmp(cell->key, "DRAM") != 0)
 			continue;
 		dram = true;
-		for (size_t j = 0; j < m->nruns; j++)
-			if (strcmp(m->runs[j].key, cell->key) == 0 &&
-			    m->runs[j].kind == RFL_RUN_FULL && j != cell->best)
-				add_row(t, cell, &m->runs[j], "  other loop");
+		for (size_t i = 0; i < m->nruns; i++)
+			if (strcmp(m->runs[i].key, cell->key) == 0 &&
+			    m->runs[i].kind == RFL_RUN_FULL && i != cell->best)
+				add_run(t, "  other loop", cell, &m->runs[i]);
 	}
-	for (size_t i = 0; i < e->n; i++) {
-		const struct rfl_engine_peak *p = &e->peaks[i];
-
-		add_engine_row(t, p);
-		unsteady += !p->reason[0] && p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median;
-		total++;
-	}
-	if (e->n > 0)
-		rfl_table_note(t, "gemm: attained by matrix products of the engine's library; it "
-				  "is never used as a roof.");
-	if (m)
-		rfl_table_note(t,
-			       "%s, %s. Value: fastest repeat. Bytes: as requested by the loop, "
-			       "without write-allocate.",
-			       rfl_measure_device(m->machine), m->places);
+	rfl_table_note(t,
+		       "%s, %s. Value: fastest repeat. Bytes: as requested by the loop, without "
+		       "write-allocate.",
+		       rfl_measure_device(m->machine), m->places);
 	if (dram)
 		rfl_table_note(
 			t, "DRAM arrays of %s each%s",
@@ -166,21 +193,90 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				  : "");
 	if (*lacking)
 		rfl_table_note(t, "Not supported by this processor: %s.", lacking);
-	if (m)
-		rfl_table_note(t, "Measured in %.0f s.", m->seconds);
-	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
-	if (rc == RFL_OK && first)
+}
+
+static void print_gpu(struct rfl_table *t, const struct rfl_gpu_measurement *m)
+{
+	char size[RFL_NUM_MAX];
+
+	for (const struct rfl_gpu_cell *cell = m->cells; cell < m->cells + m->ncells; cell++) {
+		add_gpu_run(t, cell->key, cell,
+			    cell->best == SIZE_MAX ? NULL : &m->runs[cell->best]);
+		for (size_t i = 0; i < m->nruns; i++)
+			if (m->runs[i].key == cell->key && i != cell->best && !m->runs[i].sweep)
+				add_gpu_run(t, "  other", cell, &m->runs[i]);
+	}
+	rfl_table_note(t,
+		       "%s, %d multiprocessors. Value: sustained rate, the median of the second "
+		       "half of the repeats; burst: fastest repeat.",
+		       m->name, m->multiprocessors);
+	if (m->array_bytes)
+		rfl_table_note(t, "Arrays of %s each%s",
+			       rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
+			       m->capped ? ", for lack of free device memory" : "");
+}
+
+/* Say how many ceilings are doubtful or unsteady, as 'peaks check' does, while the user can still
+ * repeat the measurement. */
+static void warn(const struct rfl_measurement *m, const struct rfl_engine_peaks *e)
+{
+	const struct rfl_measured_cell *first = NULL;
+	size_t unsteady = 0, doubtful = 0;
+
+	for (size_t i = 0; m && i < m->ncells; i++) {
+		const struct rfl_measured_cell *cell = &m->cells[i];
+		const struct rfl_stats *s =
+			cell->best == SIZE_MAX ? NULL : &m->runs[cell->best].stats;
+
+		unsteady += s && s->max > RFL_PEAKS_UNSTEADY * s->median;
+		doubtful += s && cell->ndoubts > 0;
+		first = !first && s && cell->ndoubts > 0 ? cell : first;
+	}
+	for (const struct rfl_engine_peak *p = e->peaks; p < e->peaks + e->n; p++)
+		unsteady += !p->reason[0] && p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median;
+	if (first)
 		rfl_log(RFL_LOG_WARN,
 			"%zu of %zu ceilings are doubtful, such as %s: %s ('peaks check' lists "
 			"all)",
 			doubtful, m->ncells, first->key, first->doubts[0]);
-	/* 'peaks check' also reports these, but at this point the user can still repeat the
-	 * measurement */
-	if (rc == RFL_OK && unsteady)
+	if (unsteady)
 		rfl_log(RFL_LOG_INFO,
 			"%zu of %zu ceilings are unsteady (fastest repeat more than %.2f times the "
 			"median); repeat the measurement while no other programs run",
-			unsteady, total, RFL_PEAKS_UNSTEADY);
+			unsteady, (m ? m->ncells : 0) + e->n, RFL_PEAKS_UNSTEADY);
+}
+
+/* @param m, gpu  NULL: not measured */
+static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measurement *m,
+				const struct rfl_gpu_measurement *gpu,
+				const struct rfl_engine_peaks *e, const struct measure_args *a,
+				struct rfl_err *err)
+{
+	struct rfl_table *t = rfl_table_of(columns, RFL_ARRAY_LEN(columns), gpu ? OF_GPU : OF_CPU);
+	enum rfl_rc rc;
+
+	if (m)
+		print_loops(t, m, a->only.n == 0);
+	if (gpu)
+		print_gpu(t, gpu);
+	for (const struct rfl_engine_peak *p = e->peaks; p < e->peaks + e->n; p++) {
+		struct row row =
+			row_of(p->key, rfl_gpu_unit(p->key), p->reason[0] ? p->reason : p->kernel,
+			       p->reason[0] ? NULL : &p->stats, 1);
+
+		if (p->threads > 0)
+			row.threads = p->threads;
+		row.burst = NAN;
+		rfl_table_add(t, &row, 1, sizeof(row));
+	}
+	if (e->n > 0)
+		rfl_table_note(t, "gemm: attained by matrix products of the engine's library; it "
+				  "is never used as a roof.");
+	if (m || gpu)
+		rfl_table_note(t, "Measured in %.0f s.", m ? m->seconds : gpu->seconds);
+	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	if (rc == RFL_OK && !gpu)
+		warn(m, e);
 	return rc;
 }
 
@@ -211,10 +307,22 @@ static enum rfl_rc check_engine(const struct measure_args *a, struct rfl_err *er
 			cpu ? "gemm" : rfl_device_names[a->backend]);
 }
 
+static const struct pace *pace_of(const struct measure_args *a)
+{
+	return a->quick ? &quick : a->full ? &full : &usual;
+}
+
+/* Whether something is to be measured through the engine. */
+static bool needs_engine(const struct measure_args *a)
+{
+	return !has_no_engine(a) && (a->backend == RFL_DEVICE_MPS || is_selected(a, true));
+}
+
 /* Measure through the engine.
+ * @param begin_s   when the whole measurement began
  * @param optional  without one, what was measured before is the result */
-static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a, bool optional,
-			      struct rfl_engine_peaks *ret, struct rfl_err *err)
+static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a, double begin_s,
+			      bool optional, struct rfl_engine_peaks *ret, struct rfl_err *err)
 {
 	struct rfl_peaks *known = NULL;
 	struct rfl_engine_peaks_spec spec = { .engine = a->engine,
@@ -223,12 +331,13 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 					      .only = &a->only,
 					      .threads = a->threads,
 					      .repeats = a->repeats,
-					      .quick = a->quick };
+					      .budget_s = pace_of(a)->budget_s,
+					      .begin_s = begin_s };
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_engine_peaks){ .n = 0 };
-	if (has_no_engine(a) || (a->backend != RFL_DEVICE_MPS && !is_selected(a, true)))
+	if (!needs_engine(a))
 		return RFL_OK;
 	if (a->output && rfl_file_exists(a->output) &&
 	    (rc = rfl_peaks_load(a->output, &known, err)))
@@ -292,28 +401,39 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 			     const struct rfl_machine *machine, struct rfl_measurement **m,
 			     struct rfl_gpu_measurement **gpu, struct rfl_err *err)
 {
+	const double share = needs_engine(a) ? LOOPS_SHARE : 1;
 	const struct rfl_measure_spec spec = { .machine = machine,
 					       .threads = (int)a->threads,
 					       .repeats = (int)a->repeats,
-					       .budget_s = a->quick  ? RFL_MEASURE_QUICK_S
-							   : a->full ? RFL_MEASURE_FULL_S
-								     : RFL_MEASURE_S,
+					       .budget_s = share * pace_of(a)->budget_s,
 					       .only = a->only.items,
 					       .all = a->all,
 					       .progress = report,
 					       .ctx = cli };
 	const struct rfl_gpu_spec gpu_spec = { .only = a->only.items,
 					       .repeats = (int)a->repeats,
-					       .quick = a->quick };
+					       .sustained_s = share * pace_of(a)->gpu_run_s,
+					       .progress = report,
+					       .ctx = cli };
+	struct rfl_device_lock lock = { .n = 0 };
 	enum rfl_rc rc;
 
 	if (a->backend == RFL_DEVICE_MPS || !is_selected(a, false))
 		return RFL_OK;
-	if (a->backend == RFL_DEVICE_CUDA)
-		return rfl_peaks_gpu_measure(cli, gpu_spec, gpu, err);
-	rc = rfl_measure(&spec, m, err);
+	if (a->backend == RFL_DEVICE_CUDA) {
+		if ((rc = rfl_device_lock_wait(&lock, "cuda", 1, cli, err)))
+			return rc;
+		rc = rfl_gpu_measure(&gpu_spec, gpu, err);
+		rfl_device_lock_release(&lock);
+	} else {
+		rc = rfl_measure(&spec, m, err);
+	}
 	rfl_cli_progress(cli, NULL);
-	if (rc == RFL_OK && (*m)->capped)
+	if (rc == RFL_OK && *gpu && (*gpu)->capped)
+		rfl_log(RFL_LOG_WARN,
+			"too little free device memory for arrays of 8 times L2 and 256 MiB: the "
+			"DRAM bandwidth may be too high; end other programs on the GPU and repeat");
+	if (rc == RFL_OK && *m && (*m)->capped)
 		rfl_log(RFL_LOG_WARN,
 			"too little memory for arrays of 4 times the last-level caches: the DRAM "
 			"bandwidth may be too high; free memory and repeat");
@@ -341,6 +461,7 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	struct rfl_engine_peaks engine;
 	const char *device = NULL; /* NULL: the engine names it */
 	json_t *value = NULL;
+	double begin_s;
 	char name[256];
 	enum rfl_rc rc;
 
@@ -365,8 +486,12 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 		goto done;
 	if (!edit)
 		rfl_log(RFL_LOG_INFO, "the result is not saved; use --output FILE to save it");
+	if (!cpu && (a->threads > 0 || a->all))
+		rfl_log(RFL_LOG_WARN, "%s has no effect with --backend %s",
+			a->all ? "--all" : "--threads", rfl_device_names[a->backend]);
+	begin_s = rfl_clock_s();
 	if ((rc = use_loops(cli, a, machine, &m, &gpu, err)) ||
-	    (rc = use_engine(cli, a, m || gpu, &engine, err)))
+	    (rc = use_engine(cli, a, begin_s, m || gpu, &engine, err)))
 		goto done;
 	if (!device) {
 		/* an engine does not name an Apple GPU, which is part of the processor */
@@ -379,8 +504,6 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 		value = gpu   ? rfl_gpu_measurement_json(gpu)
 			: cpu ? rfl_measurement_json(m ? m : &none)
 			      : environment(device);
-		if (value && !m && !gpu) /* keep the notes on the loops */
-			(void)json_object_del(value, "notes");
 		rc = value ? rfl_engine_peaks_add(&engine, value, err)
 			   : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
 		if (rc || (rc = rfl_peaks_edit_merge(edit, a->env_name, value, err)) ||
@@ -388,8 +511,7 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 			goto done;
 		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env_name, a->output);
 	}
-	rc = gpu ? rfl_peaks_gpu_print(cli, gpu, &engine, (enum rfl_format)a->format, err)
-		 : print_result(cli, m, &engine, a, err);
+	rc = print_result(cli, m, gpu, &engine, a, err);
 done:
 	json_decref(value);
 	rfl_measurement_free(m);
@@ -420,8 +542,9 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 		"file has a better value, the bandwidth of elementwise operations.\n\nWith "
 		"--backend cuda, measures the first NVIDIA GPU: DRAM and L2 bandwidth, transfers "
 		"to and from the host, multiply-adds of the vector units, and matrix products by "
-		"mma instructions and by cuBLASLt, each for 2 seconds with clocks, power and "
-		"throttling. Only the driver is needed; without cuBLASLt some ceilings are left "
+		"mma instructions and by cuBLASLt, each for 2 seconds (--quick: 0.2, --full: 6) "
+		"with clocks, power and throttling. Only the driver is needed; without cuBLASLt "
+		"some ceilings are left "
 		"out.\n\nIf the file already contains the environment, ceilings that were not "
 		"measured are kept. Use an idle machine, because other programs lower the "
 		"result: disturbed repeats are made again, and remaining doubts are recorded in "

@@ -66,7 +66,7 @@ static int load_fakes(void **state)
 static enum rfl_rc measure(const char *const *only, const char *cuda, const char *lt,
 			   struct rfl_gpu_measurement **ret, struct rfl_err *err)
 {
-	const struct rfl_gpu_spec spec = { .only = only, .quick = true };
+	const struct rfl_gpu_spec spec = { .only = only, .sustained_s = 0.2 };
 	char script[512], leaks[256];
 	enum rfl_rc rc;
 

@@ -146,6 +146,13 @@ static const struct {
 	  "L1/node=3832.5 DRAM/node=38.25",
 	  "memory_latency",
 	  "clpeak" },
+	{ "clpeak.xml",
+	  { .kind = "cpu" },
+	  "cpu",
+	  "pthread-skylake-avx512-AMD EPYC",
+	  "fp32.vector=16.8688 fp64.vector=10.8348 DRAM/node=17.7528",
+	  "integer_compute integer_compute_fast transfer_bandwidth kernel_launch_latency",
+	  "clpeak" },
 	{ "nvbandwidth.json",
 	  { .select = "1" },
 	  "gpu",
@@ -201,8 +208,11 @@ static void every_name_has_a_valid_key(void **state)
 	assert_int_equal(formats, 5);
 }
 
-#define CLPEAK        "{\"format_version\":2,\"clpeak_version\":\"2\",\"entries\":["
-#define ENTRY         "\"backend\":\"CUDA\",\"device\":\"X\",\"test\":\"single_precision_compute\","
+#define CLPEAK "{\"format_version\":2,\"clpeak_version\":\"2\",\"entries\":["
+#define ENTRY  "\"backend\":\"CUDA\",\"device\":\"X\",\"test\":\"single_precision_compute\","
+#define XML(metrics)                               \
+	"<clpeak os=\"Linux\"><device name=\"X\">" \
+	"<double_precision_compute unit=\"gflops\">\n<double>" metrics
 #define CLPEAK_C      "format_version,backend,device,test,metric,unit,status,value,reason\n"
 #define LIKWID(lines) "LIKWID MICRO BENCHMARK\nTest: peakflops_avx_fma\n" lines
 #define NVB(matrix)                                                                         \
@@ -216,8 +226,6 @@ static void refuses_damaged_files(void **state)
 	} cases[] = {
 		{ "", "unknown format; it is none of: ert, likwid-bench" },
 		{ "hello", "unknown format" },
-		{ "<clpeak os=\"Linux\">",
-		  "clpeak's XML is not read; run clpeak with --json-file" },
 		/* ERT */
 		{ "{\"empirical\": {\"gbytes\":", "file.txt:1" },
 		{ "{\"empirical\": {\"gflops\": {}, \"gbytes\": {}}}", "/empirical/gflops/data" },
@@ -274,6 +282,10 @@ static void refuses_damaged_files(void **state)
 		{ CLPEAK_C "2,CPU,X\n", "line 2: 3 fields, but the header has 9" },
 		{ CLPEAK_C "2,CPU,X,single_precision_compute,f,gflops,ok,,\n",
 		  "nan is not a rate" },
+		{ "<clpeak os=\"Linux\">", "file.txt:1: no element found" },
+		{ XML("5</double>\n</device>"), "file.txt:3: mismatched tag" },
+		{ XML("fast</double>"), "line 2: double: 'fast' is not a number" },
+		{ XML("5</double><float>0</float>"), "double_precision_compute/float: 0 is not a" },
 		/* nvbandwidth */
 		{ "{\"nvbandwidth\": {}}", "/nvbandwidth/testcases: must be a list" },
 		{ "{\"nvbandwidth\": {\"testcases\": [{}]}}", "without \"name\" or \"status\"" },

@@ -65,7 +65,6 @@ static void reads_the_long_form(void **state)
 
 	dram = rfl_peaks_dram(vm);
 	assert_close(dram->value, 105.5e9, 0);
-	assert_true(dram->nt_stores);
 	assert_int_equal(dram->working_set_bytes, 805306368);
 	assert_int_equal(dram->threads, 2);
 	rfl_peaks_free(p);
@@ -84,7 +83,6 @@ static void keeps_what_is_not_known(void **state)
 	assert_false(rfl_peak_usable(fp64));
 	assert_int_equal(dram->status, RFL_PEAK_UNKNOWN);
 	assert_true(isnan(dram->value));
-	assert_close(dram->upper_bound, 400e9, 0);
 	assert_false(rfl_peak_usable(dram));
 	rfl_peaks_free(p);
 }
@@ -96,7 +94,6 @@ static void never_substitutes_in_the_long_form(void **state)
 
 	(void)state;
 	assert_int_equal(l4->status, RFL_PEAK_DERIVED);
-	assert_string_equal(l4->formula, "242 TFLOP/s with sparsity / 2");
 	assert_string_equal(l4->source, "NVIDIA L4 datasheet");
 	assert_close(l4->spec, 121e12, 0);
 	assert_null(compute(p, "gcp_l4", "fp16.matrix"));

@@ -204,9 +204,10 @@ static void sockets_and_nodes_are_told_apart(void **state)
 				 i == 0 ? 2 : 1);
 	}
 	/* the first worker is on node 0, and uses the memory of node 1 */
-	assert_non_null(strstr(json_string_value(json_array_get(notes, 1)), "socket 0, "));
-	assert_non_null(strstr(json_string_value(json_array_get(notes, 1)), "socket 1, "));
-	assert_non_null(strstr(json_string_value(json_array_get(notes, 1)), "node 0 to 1, "));
+	assert_non_null(strstr(json_string_value(json_array_get(notes, 2)), "1socket by part"));
+	assert_non_null(strstr(json_string_value(json_array_get(notes, 2)), "socket 0, "));
+	assert_non_null(strstr(json_string_value(json_array_get(notes, 2)), "socket 1, "));
+	assert_non_null(strstr(json_string_value(json_array_get(notes, 3)), "node 0 to 1, "));
 	/* here is no second node to which memory could be bound */
 	assert_int_equal(has_doubt(&m->cells[3], "bound"), machine->numa_nodes == 1);
 	json_decref(value);

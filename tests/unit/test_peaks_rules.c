@@ -167,7 +167,6 @@ static struct rfl_peak measured(double value)
 	return (struct rfl_peak){ .status = RFL_PEAK_MEASURED,
 				  .value = value,
 				  .spec = NAN,
-				  .upper_bound = NAN,
 				  .measured_at = "2026-11-01T00:00:00Z",
 				  .threads = 4,
 				  .stats = {
@@ -307,14 +306,20 @@ static void names_recorded_causes(void **state)
 	env.virtualised = true;
 	peak.stats.max = 1.2 * peak.stats.median;
 	assert_string_equal(CAUSES, "clock 1410 of 2040 MHz, power limit 60 of 72 W, throttled: "
-				    "sw_power_cap, other load, virtual machine");
+				    "sw_power_cap, virtual machine");
 	assert_string_equal(rfl_peaks_causes(&env, "", &peak, l4, small, sizeof(small)),
 			    "power limit");
-	peak.stats.max = peak.stats.median;
-	peak.spec = 121e12;
 	compute.peak = peak;
 	env.compute = &compute;
 	env.ncompute = 1;
+	assert_int_equal(rfl_peaks_check(&p, NULL, hear, &h), 1);
+	assert_string_equal(h.text, "throttled (sw_power_cap): the fastest repeat is 1.20 times the "
+				    "median; the value is what the GPU sustains");
+	peak.throttled = NULL;
+	assert_non_null(strstr(CAUSES, ", other load,"));
+	peak.stats.max = peak.stats.median;
+	peak.spec = 121e12;
+	compute.peak = peak;
 	assert_int_equal(rfl_peaks_check(&p, NULL, hear, &h), 1);
 	assert_non_null(strstr(h.text, "only 24.79 % of the data sheet; likely causes: clock 1410 "
 				       "of 2040 MHz, power limit"));
