@@ -47,9 +47,7 @@ struct rfl_surroundings {
  * @return RFL_OK; RFL_ENOMEM */
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Accepts NULL. */
-void rfl_surroundings_free(struct rfl_surroundings *s);
+void rfl_surroundings_free(struct rfl_surroundings *s); /* accepts NULL */
 
 /** The storage of a folder; "" and -1: unknown. */
 struct rfl_storage {

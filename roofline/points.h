@@ -130,8 +130,6 @@ struct rfl_points *rfl_points_new(size_t n) RFL_WARN_UNUSED;
 
 /** Append the points to a buffer as CSV. */
 void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points);
-
-/** Accepts NULL. */
-void rfl_points_free(struct rfl_points *points);
+void rfl_points_free(struct rfl_points *points); /* accepts NULL */
 
 #endif
