@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__linux__) && defined(__aarch64__)
+#if defined(__aarch64__)
 #include <sys/auxv.h>
-#elif defined(__linux__) && defined(__x86_64__)
+#elif defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -126,15 +126,11 @@ static const struct {
 
 enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
 {
-#ifdef __linux__
 	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
 
 	if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) != 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, errno,
 				"the kernel does not permit AMX tiles: %s", strerror(errno));
-#else
-	(void)err;
-#endif
 	return RFL_OK;
 }
 
@@ -194,7 +190,7 @@ enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this processor has no AMX");
 }
 
-#if defined(__linux__) && defined(__aarch64__)
+#if defined(__aarch64__)
 
 /* Bits of AT_HWCAP (word 0) and AT_HWCAP2 (word 1), from the kernel's uapi/asm/hwcap.h. */
 static const struct {

@@ -371,12 +371,9 @@ enum rfl_rc rfl_bind_memory(void *at, size_t bytes, int numa_node, struct rfl_er
 	if (numa_node < 0 || numa_node >= NODES_MAX)
 		return rfl_fail(err, RFL_EINVAL, 0, "NUMA node %d does not exist", numa_node);
 	nodes[numa_node / BITS] = 1ul << (numa_node % BITS);
-#ifdef SYS_mbind /* the kernel ignores the last bit of the length */
+	/* the kernel ignores the last bit of the length */
 	if (syscall(SYS_mbind, from, len, MPOL_BIND, nodes, (unsigned long)NODES_MAX + 1, 0) == 0)
 		return RFL_OK;
-#else
-	errno = ENOSYS;
-#endif
 	return rfl_fail(err, RFL_EUNAVAILABLE, errno, "cannot bind memory to NUMA node %d: %s",
 			numa_node, strerror(errno));
 }
