@@ -443,20 +443,18 @@ static void add_column(struct rfl_merge_job *job, struct member *group, size_t n
 
 /* Name the differences between points of the same environment, model, precision, mode and batch, as
  * in the summary. */
-static enum rfl_rc name_variants(struct rfl_merge_job *job, struct rfl_points *points,
-				 struct rfl_err *err)
+static void name_variants(struct rfl_merge_job *job, struct rfl_points *points)
 {
 	/* The config_hash also depends on these columns, which are not facts. If they are equal as
 	 * well, the hash itself is used. */
 	static const enum rfl_ledger_at hashed[] = { RFL_LEDGER_AT_momentum,
 						     RFL_LEDGER_AT_weight_decay,
 						     RFL_LEDGER_AT_config_hash };
-	struct member *members = rfl_alloc_array(points->n, sizeof(*members));
-	struct rfl_buf words = { .len = 0 };
+	struct member *members = rfl_arena_array(job->arena, points->n, sizeof(*members));
 	size_t n = 0, end;
 
 	if (!members)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		return;
 	for (size_t i = 0; i < job->n; i++)
 		if (!job->configs[i].missing) {
 			members[n] = (struct member){ .point = &points->points[n],
@@ -472,20 +470,16 @@ static enum rfl_rc name_variants(struct rfl_merge_job *job, struct rfl_points *p
 		if (end - begin < 2)
 			continue;
 		for (size_t i = begin; i < end; i++) {
-			rfl_buf_reset(&words);
+			struct rfl_buf words = { .len = 0 };
+
 			rfl_facts_apart_put(&apart, members[i].row, &words);
-			members[i].point->variant =
-				rfl_point__text(job->arena, rfl_buf_str(&words));
+			if (words.len || words.failed)
+				members[i].point->variant = rfl_merge__keep(job, &words);
 		}
 		for (size_t k = 0; k < RFL_ARRAY_LEN(hashed); k++)
 			add_column(job, &members[begin], end - begin,
 				   &rfl_ledger_fields[hashed[k]]);
 	}
-	enum rfl_rc rc = rfl_buf_check(&words, "variants of the points", err);
-
-	rfl_buf_fini(&words);
-	free(members);
-	return rc;
 }
 
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
@@ -512,8 +506,10 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	for (size_t i = 0; i < job.n && rc == RFL_OK; i++)
 		if (!job.configs[i].missing)
 			rc = rfl_merge__point(&job, &job.configs[i], &pts->points[pts->n++], err);
-	if (rc || (rc = name_variants(&job, pts, err)) ||
-	    (options->by != RFL_BY_STEP && (rc = rfl_parts__points(&job, pts, err))) ||
+	if (rc)
+		goto done;
+	name_variants(&job, pts);
+	if ((options->by != RFL_BY_STEP && (rc = rfl_parts__points(&job, pts, err))) ||
 	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)) ||
 	    (rc = rfl_arena_check(job.arena, "points", err)))
 		goto done;

@@ -191,11 +191,9 @@ static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config 
 		{ offsetof(struct rfl_run_times, opt_ms_mean), &p->opt_ms },
 		{ offsetof(struct rfl_run_times, data_wait_ms_mean), &p->data_wait_ms },
 	};
-	double *values = rfl_alloc_array(c->nruns, sizeof(*values));
-	enum rfl_rc rc = RFL_OK;
+	double *values = rfl_arena_array(job->arena, c->nruns, sizeof(*values));
+	enum rfl_rc rc = rfl_arena_check(job->arena, "points", err);
 
-	if (!values)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
 		struct rfl_stats stats = { .median = NAN };
 		size_t n = 0;
@@ -210,7 +208,6 @@ static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config 
 			rc = rfl_stats_describe(values, n, &stats, err);
 		*parts[i].to = stats.median;
 	}
-	free(values);
 	p->step_median_s /= 1e3;
 	p->step_s = samples / c->rate.mean;
 	p->samples_per_s = (double)p->batch / p->step_s;
