@@ -236,12 +236,11 @@ static enum rfl_rc count_work(struct rfl_merge_job *job, const struct rfl_config
 		return RFL_OK;
 	}
 	if (rc == RFL_EMISSING)
-		return rfl_missing_add(
+		rfl_missing_add(
 			job, c, why.msg,
 			"run roofline complexity with --models, --batch-sizes and --output-dir "
-			"DIR, then use --complexity-json DIR/summary.json",
-			err);
-	if (rc != RFL_OK)
+			"DIR, then use --complexity-json DIR/summary.json");
+	else if (rc != RFL_OK)
 		return rfl_fail(err, rc, why.native, "%s:%zu: %s", job->in->runs->files[0].path,
 				c->runs[0].run->line, why.msg);
 	return RFL_OK;
@@ -315,10 +314,8 @@ static enum rfl_rc resolve(struct rfl_merge_job *job, struct rfl_err *err)
 	for (size_t i = 0; i < job->n; i++) {
 		struct rfl_config *c = &job->configs[i];
 
-		rc = rfl_merge__roof(job, c, err);
-		if (rc == RFL_OK && c->key)
-			rc = count_work(job, i > 0 ? c - 1 : NULL, c, err);
-		if (rc)
+		rfl_merge__roof(job, c);
+		if (c->key && (rc = count_work(job, i > 0 ? c - 1 : NULL, c, err)))
 			return rc;
 		if (!c->missing && o->factor == RFL_TRAIN_EXACT && !o->as)
 			compare_with_ledger(job, c);
@@ -349,10 +346,12 @@ static enum rfl_rc resolve(struct rfl_merge_job *job, struct rfl_err *err)
 		if (rc == RFL_OK && o->by != RFL_BY_STEP)
 			rc = rfl_parts__find(job, c, &query, err);
 		else if (rc == RFL_OK && comparable)
-			rc = rfl_merge__choose(job, c, err);
+			rfl_merge__choose(job, c);
 		job->report->left_out += c->missing;
 	}
-	return rc;
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(&job->report->notes, "notes of the points", err);
+	return rc ? rc : rfl_arena_check(job->arena, "points", err);
 }
 
 /* Fail or, with --skip-missing, note the configurations left out. */

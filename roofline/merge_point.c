@@ -43,15 +43,14 @@ static const char *obstacle(struct rfl_merge_job *job, const struct rfl_measured
 			  : NULL;
 }
 
-static enum rfl_rc demand(struct rfl_merge_job *job, struct rfl_config *c, const char *what,
-			  const struct rfl_measure *x, const char *why, struct rfl_err *err)
+static void demand(struct rfl_merge_job *job, struct rfl_config *c, const char *what,
+		   const struct rfl_measure *x, const char *why)
 {
 	const struct rfl_ledger_row *row = c->row;
 	const size_t before = job->missing.n;
 	const char *fix =
 		"count again with the metrics named above ('roofline counters list --chip CHIP "
 		"--ncu' lists those of a GPU), or use the count (--ai auto, --flops auto)";
-	enum rfl_rc rc;
 
 	if (c->measured->refused && isnan(x->value))
 		fix = "follow the advice in the reason ('roofline counters check' verifies it), "
@@ -62,15 +61,14 @@ static enum rfl_rc demand(struct rfl_merge_job *job, struct rfl_config *c, const
 	else if (c->measured->no_steps || c->measured->doubtful)
 		fix = "use --counter-steps LABEL=N with the number of steps of the profiled run, "
 		      "or use the count (--ai auto, --flops auto)";
-	rc = rfl_missing_add(job, c,
-			     rfl_merge__text(job, "%s from counters for %s %s %s bs%lld %s%s%s: %s",
-					     what, c->env, row->model, row->precision,
-					     (long long)row->batch, row->mode,
-					     row->layout && *row->layout ? " " : "",
-					     row->layout ? row->layout : "", why),
-			     fix, err);
+	rfl_missing_add(job, c,
+			rfl_merge__text(job, "%s from counters for %s %s %s bs%lld %s%s%s: %s",
+					what, c->env, row->model, row->precision,
+					(long long)row->batch, row->mode,
+					row->layout && *row->layout ? " " : "",
+					row->layout ? row->layout : "", why),
+			fix);
 	job->missing.of_counters += job->missing.n - before;
-	return rc;
 }
 
 /* Return why there are no counters. */
@@ -85,28 +83,25 @@ static const char *no_capture(struct rfl_merge_job *job, const struct rfl_config
 			       status ? status : "");
 }
 
-enum rfl_rc rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c, struct rfl_err *err)
+void rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c)
 {
 	const struct rfl_merge_options *o = job->options;
 	const struct rfl_measured *m = c->measured;
 	const bool demanded = o->ai == RFL_AI_COUNTERS;
 	const char *why;
-	enum rfl_rc rc = RFL_OK;
 
 	if (demanded || (o->ai == RFL_AI_AUTO && m->any)) {
 		why = m->any ? obstacle(job, m, &m->bytes, demanded) : no_capture(job, c);
 		c->bytes_counted = !why;
 		if (why && demanded)
-			rc = demand(job, c, "DRAM bytes", &m->bytes, why, err);
+			demand(job, c, "DRAM bytes", &m->bytes, why);
 		else if (why)
 			c->bytes_why = why;
 	}
-	if (rc)
-		return rc;
 	if (o->flops != RFL_FLOPS_COUNTERS) {
 		if (m->any && isnan(m->flops.value))
 			c->flops_why = m->flops.why;
-		return RFL_OK;
+		return;
 	}
 	why = m->any ? obstacle(job, m, &m->flops, true) : no_capture(job, c);
 	if (!why && m->foreign != RFL_QUANTITY_COUNT)
@@ -115,7 +110,8 @@ enum rfl_rc rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c, s
 			100 * (1 - m->expected_share), c->row->precision,
 			rfl_quantity_info(m->foreign)->name);
 	c->flops_counted = !why;
-	return why ? demand(job, c, "FLOPs", &m->flops, why, err) : RFL_OK;
+	if (why)
+		demand(job, c, "FLOPs", &m->flops, why);
 }
 
 /* The intensity of a cache: the FLOPs of the point over the counted bytes. */
