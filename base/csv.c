@@ -1,9 +1,10 @@
 /*
- * csv.c - the streaming reader. It parses one physical line at a time, so that only one row is in
- * memory and its line number is known. Lines without quotes are split by a faster function.
+ * csv.c - the streaming reader. libcsv gets one physical line at a time, so that only one row is in
+ * memory and its line number is known. Lines without quotes are split here, which is faster.
  */
 #include "base/csv.h"
 
+#include <csv.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,82 +37,51 @@ static const char *trim(const char *s, size_t *len)
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* Where the next character is: at the beginning of a field, in a field without or with quotes,
- * after a quote in a quoted field, or after a CR that follows it. */
-enum state { START, PLAIN, QUOTED, CLOSED, OVER };
-
-/* What to do with a character. */
-enum act { KEEP, SKIP, END_FIELD, END_ROW, REFUSE };
-
-static enum act step(enum state *state, char c)
+static void on_field(void *data, size_t len, void *ctx)
 {
-	const enum state was = *state;
+	struct rfl_csv *csv = ctx;
 
-	if (was == QUOTED) {
-		*state = c == '"' ? CLOSED : QUOTED;
-		return c == '"' ? SKIP : KEEP;
+	if (csv->nfields > COLUMNS_MAX)
+		return;                        /* the row is rejected when it ends */
+	if (csv->nfields == csv->fields_cap && /* avoids a call in the inner loop */
+	    rfl_grow(&csv->fields, &csv->fields_cap, csv->nfields + 1, SIZE_MAX, NULL) != RFL_OK) {
+		csv->no_memory = true;
+		return;
 	}
-	if (c == ',' || c == '\n') {
-		*state = START;
-		return c == ',' ? END_FIELD : END_ROW;
-	}
-	if (c == '"' && (was == START || was == CLOSED)) { /* two quotes stand for one */
-		*state = QUOTED;
-		return was == CLOSED ? KEEP : SKIP;
-	}
-	if (c == '\r' && was != PLAIN) { /* CRs around a field are not part of it */
-		*state = was == CLOSED ? OVER : was;
-		return SKIP;
-	}
-	if (was == CLOSED || was == OVER)
-		return REFUSE;
-	*state = PLAIN;
-	return c == '"' ? REFUSE : KEEP;
+	csv->fields[csv->nfields++] = csv->text.len;
+	rfl_buf_append(&csv->text, data, len);
+	rfl_buf_putc(&csv->text, '\0');
 }
 
-static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err)
+static void on_row(int ended_by, void *ctx)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->line);
+	struct rfl_csv *csv = ctx;
+
+	(void)ended_by;
+	csv->row_done = true;
 }
 
-/* Append a piece of a row and split it where it is: fields never get longer. */
-static enum rfl_rc parse_piece(struct rfl_csv *csv, const char *piece, size_t len,
-			       struct rfl_err *err)
+/* Blanks are part of a field (RFC 4180); the CR of a CRLF is not. */
+static int is_carriage_return(unsigned char c)
 {
-	enum state state = (enum state)csv->state;
-	size_t to = csv->text.len, from = to;
-	char *text;
+	return c == '\r';
+}
 
-	rfl_buf_append(&csv->text, piece, len);
-	text = csv->text.data;
-	for (; from < csv->text.len && !csv->text.failed; from++) {
-		const enum act act = step(&state, text[from]);
+static int is_line_feed(unsigned char c)
+{
+	return c == '\n';
+}
 
-		if (csv->nfields == csv->fields_cap &&
-		    rfl_grow(&csv->fields, &csv->fields_cap, csv->nfields + 1, SIZE_MAX, err) !=
-			    RFL_OK)
-			return RFL_ENOMEM;
-		if (csv->nfields == 0)
-			csv->fields[csv->nfields++] = 0;
-		if (act == REFUSE)
-			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s:%zu: not CSV: a field that contains a quote must be "
-					"quoted, and that quote doubled",
-					csv->path, csv->next_line);
-		while (act > SKIP && csv->state == PLAIN && text[to - 1] == '\r')
-			to--; /* PLAIN: the field has another character */
-		csv->state = (int)state;
-		if (act == KEEP)
-			text[to++] = text[from];
-		else if (act != SKIP)
-			text[to++] = '\0';
-		if (act == END_FIELD && csv->nfields <= COLUMNS_MAX)
-			csv->fields[csv->nfields++] = to;
-		csv->row_done = act == END_ROW;
-	}
-	if (!csv->text.failed)
-		csv->text.len = to;
-	return RFL_OK;
+static bool init_parser(struct csv_parser *p)
+{
+	if (csv_init(p, CSV_STRICT | CSV_STRICT_FINI) != 0)
+		return false;
+	csv_set_realloc_func(p, realloc);
+	csv_set_free_func(p, free);
+	csv_set_blk_size(p, 65536); /* increment of its buffer; 128 by default */
+	csv_set_space_func(p, is_carriage_return);
+	csv_set_term_func(p, is_line_feed);
+	return true;
 }
 
 /* Read the next block; it is empty at the end of the file. */
@@ -124,6 +94,23 @@ static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 		return rfl_fail_errno(err, "%s: cannot read", csv->path);
 	if (csv->hashed)
 		csv->hash = rfl_hash64(csv->hash, csv->block, csv->block_len);
+	return RFL_OK;
+}
+
+static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->line);
+}
+
+/* Check the size of the row after appending to it. */
+static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
+{
+	if (csv->no_memory || (csv->text.failed && !csv->text.full))
+		return fail_no_memory(csv, err);
+	if (csv->text.full || csv_get_buffer_size(csv->parser) > ROW_MAX)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: a row of more than %zu bytes begins here; close its quote",
+				csv->path, csv->line, ROW_MAX);
 	return RFL_OK;
 }
 
@@ -171,14 +158,14 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 	size_t left = csv->block_len - csv->block_at;
 	const char *nl = memchr(piece, '\n', left);
 	size_t len = nl ? (size_t)(nl - piece) + 1 : left, text;
-	enum rfl_rc rc = RFL_OK;
 
 	if (memchr(piece, '\0', len))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: contains a NUL byte; save the file as UTF-8 text",
 				csv->path, csv->next_line);
-	/* A row on one line, without quotes and without a CR before its end, is only cut, which is
-	 * several times faster. For the header, `fields` is not yet allocated. */
+	/* A row on one line, without quotes and without a CR before its end, is split here: this
+	 * gives the same fields as libcsv, several times faster. It is not possible if libcsv has
+	 * read the beginning of the row, or for the header, before `fields` is allocated. */
 	text = nl ? len - 1 : 0;
 	text -= text > 0 && piece[text - 1] == '\r';
 	if (text > 0 && !csv->begun && csv->fields_cap > csv->ncolumns &&
@@ -188,21 +175,22 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 			csv->nfields =
 				cut_at_commas(csv->text.data, text, csv->fields, csv->ncolumns + 1);
 		csv->row_done = csv->begun = true;
-	} else {
-		for (size_t i = 0; i < len && !csv->begun; i++) /* an empty line is not a row */
-			csv->begun = piece[i] != '\r' && piece[i] != '\n';
-		if (csv->begun)
-			rc = parse_piece(csv, piece, len, err);
+	} else if (csv_parse(csv->parser, piece, len, on_field, on_row, csv) != len) {
+		if (csv_error(csv->parser) != CSV_EPARSE)
+			return fail_no_memory(csv, err);
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: not CSV: a field that contains a quote must be quoted, "
+				"and that quote doubled",
+				csv->path, csv->next_line);
 	}
 	csv->block_at += len;
-	csv->next_line += nl != NULL;
+	for (size_t i = 0; i < len && !csv->begun; i++) /* an empty line is not a row */
+		csv->begun = piece[i] != '\r' && piece[i] != '\n';
+	if (nl)
+		csv->next_line++;
 	if (!csv->begun)
 		csv->line = csv->next_line;
-	if (csv->text.full)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:%zu: a row of more than %zu bytes begins here; close its quote",
-				csv->path, csv->line, ROW_MAX);
-	return csv->text.failed ? fail_no_memory(csv, err) : rc;
+	return check_row_size(csv, err);
 }
 
 /* Read one row into `text` and `fields`; set *more to false at the end of the file. A last row
@@ -213,27 +201,32 @@ static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err
 
 	csv->row_done = csv->begun = false;
 	csv->nfields = 0;
-	csv->state = START;
 	rfl_buf_reset(&csv->text);
 	csv->line = csv->next_line;
 	while (!csv->row_done && !csv->at_end && rc == RFL_OK) {
 		if (csv->block_at == csv->block_len && (rc = fill_block(csv, err)) != RFL_OK)
-			break;
-		csv->at_end = csv->block_len == 0;
-		if (!csv->at_end) {
+			return rc;
+		if (csv->block_len > 0) {
 			rc = feed_piece(csv, err);
-		} else if (csv->begun) {
-			csv->torn = true;
-			rc = csv->state == QUOTED
-				     ? rfl_fail(err, RFL_EFORMAT, 0,
-						"%s:%zu: the file ends inside a quoted field of "
-						"the row that begins here",
-						csv->path, csv->line)
-				     : parse_piece(csv, "\n", 1, err);
+			continue;
 		}
+		csv->at_end = true;
+		if (csv_fini(csv->parser, on_field, on_row, csv) == 0) {
+			csv->torn = csv->row_done;
+			rc = check_row_size(csv, err);
+			continue;
+		}
+		csv->torn = true;
+		if (csv_error(csv->parser) != CSV_EPARSE)
+			return fail_no_memory(csv, err);
+		return rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s:%zu: the file ends inside a quoted field of the row that begins "
+			"here",
+			csv->path, csv->line);
 	}
 	*more = csv->row_done;
-	return rc == RFL_OK && csv->text.failed ? fail_no_memory(csv, err) : rc;
+	return rc;
 }
 
 /* --- header ---------------------------------------------------------------------------------- */
@@ -361,6 +354,12 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 	}
 	if (!text)
 		setvbuf(csv->f, NULL, _IONBF, 0); /* `block` is the buffer */
+	csv->parser = malloc(sizeof(*csv->parser));
+	if (!csv->parser || !init_parser(csv->parser)) {
+		free(csv->parser);
+		csv->parser = NULL;
+		goto no_memory;
+	}
 	rc = read_header(csv, err);
 	if (rc != RFL_OK)
 		goto done;
@@ -393,6 +392,9 @@ void rfl_csv_close(struct rfl_csv *csv)
 		return;
 	if (csv->f)
 		fclose(csv->f);
+	if (csv->parser)
+		csv_free(csv->parser);
+	free(csv->parser);
 	rfl_buf_fini(&csv->text);
 	rfl_arena_free(csv->arena);
 	free(csv->fields);
@@ -441,18 +443,43 @@ enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err)
 	return RFL_OK;
 }
 
-bool rfl_csv_record(const char *text, size_t len, size_t *end)
+static void count_row(int ended_by, void *rows)
+{
+	(void)ended_by;
+	++*(size_t *)rows;
+}
+
+enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
+			   struct rfl_err *err)
 {
 	const char *nl = memchr(text, '\n', len);
-	enum state state = START;
-	enum act act = KEEP;
+	const size_t line = nl ? (size_t)(nl - text) + 1 : len;
+	struct csv_parser p;
+	size_t rows = 0, at = 0;
+	int failed;
 
-	for (*end = 0; *end < len && act != END_ROW && act != REFUSE && text[*end]; ++*end)
-		act = step(&state, text[*end]);
-	if (act == END_ROW)
-		return true;
-	*end = nl ? (size_t)(nl - text) + 1 : len; /* the next line may begin a record */
-	return false;
+	*end = line; /* the line after a broken one may begin a record */
+	*whole = nl && !memchr(text, '\0', line);
+	if (!*whole || !memchr(text, '"', line))
+		return RFL_OK;
+	if (!init_parser(&p))
+		return rfl_fail(err, RFL_ENOMEM, 0, "CSV record: out of memory");
+	while (rows == 0 && at < len) {
+		const char *stop = memchr(text + at, '\n', len - at);
+		const size_t piece = stop ? (size_t)(stop - text) + 1 - at : 0;
+
+		if (piece == 0 || memchr(text + at, '\0', piece) ||
+		    csv_parse(&p, text + at, piece, NULL, count_row, &rows) != piece)
+			break;
+		at += piece;
+	}
+	failed = csv_error(&p);
+	csv_free(&p);
+	*whole = rows > 0;
+	*end = *whole ? at : line;
+	if (failed != 0 && failed != CSV_EPARSE)
+		return rfl_fail(err, RFL_ENOMEM, 0, "CSV record: out of memory");
+	return RFL_OK;
 }
 
 const char *rfl_csv_text(const struct rfl_csv *csv, int column)

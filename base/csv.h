@@ -1,5 +1,5 @@
 /*
- * csv.h - RFC 4180 tables with a header row: a streaming reader and an exact writer.
+ * csv.h - RFC 4180 tables with a header row: a streaming reader (libcsv) and an exact writer.
  *
  * Columns are found by name; unknown columns are ignored. An empty field means unknown and reads as
  * NaN. Every message names file, line and column.
@@ -28,14 +28,14 @@ struct rfl_csv {
 
 	/* private to csv.c */
 	FILE *f;
+	struct csv_parser *parser;
 	char *block;
 	size_t block_len, block_at;
 	size_t next_line;    /* line of the next byte */
 	struct rfl_buf text; /* fields of the current row, NUL-terminated */
 	size_t *fields;      /* offsets in `text` */
 	size_t fields_cap;
-	int state; /* within the current row */
-	bool begun, row_done, at_end;
+	bool begun, row_done, no_memory, at_end;
 	struct rfl_arena *arena;      /* owns the names of the columns */
 	struct rfl_csv_name *by_name; /* columns that have a name, sorted */
 	size_t nnamed;
@@ -56,7 +56,9 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *name, st
 /** Continue with the row that begins at a byte of the file. Line numbers are then counted as if the
  * skipped rows did not exist. Call this before reading the first row. */
 enum rfl_rc rfl_csv_seek(struct rfl_csv *csv, size_t offset, struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_csv_close(struct rfl_csv *csv); /* accepts NULL */
+
+/** Accepts NULL. */
+void rfl_csv_close(struct rfl_csv *csv);
 
 /** The index of a column, or -1. */
 int rfl_csv_find(const struct rfl_csv *csv, const char *column);
@@ -82,11 +84,12 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Find the end of the first record in `text`.
- * @param len  at least 1
- * @param end  set to the offset after its line feed; to the end of the first line if the record is
- *             not CSV, incomplete, or contains a NUL byte
- * @return whether it is a whole record */
-bool rfl_csv_record(const char *text, size_t len, size_t *end);
+ * @param len    at least 1
+ * @param end    set to the offset after its line feed
+ * @param whole  set to false if the record is not CSV, incomplete, or contains a NUL byte; `end` is
+ *               then the end of the first line */
+enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Append one field, or a row with its newline, quoted only where RFC 4180 requires it. */
 void rfl_csv_write_field(struct rfl_buf *out, const char *field);

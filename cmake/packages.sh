@@ -4,7 +4,7 @@
 # To build and run everything: compiler, libraries, fonts, libtorch with a fast BLAS.
 RFL_PACKAGES=(
   build-essential cmake ninja-build pkg-config git
-  libjansson-dev libcairo2-dev libpango1.0-dev libpng-dev libjpeg62-turbo-dev libhwloc-dev zlib1g-dev
+  libjansson-dev libcsv-dev libcairo2-dev libpango1.0-dev libpng-dev libjpeg62-turbo-dev libhwloc-dev zlib1g-dev
   fonts-liberation gnuplot-nox libtorch-dev libgloo-dev libopenblas0-pthread
 )
 
@@ -19,7 +19,7 @@ rfl_print_missing() {
   cat >&2 <<'TEXT'
 This system has no apt-get. Please install these yourself, then run this script again:
   a C17 and C++17 compiler, cmake 3.25 or later, ninja, pkg-config, git
-  jansson, cairo (with freetype), pango, libpng, libjpeg-turbo, hwloc 2, zlib: libraries and headers
+  jansson, libcsv, cairo (with freetype), pango, libpng, libjpeg-turbo, hwloc 2, zlib: libraries and headers
   Liberation fonts (TrueType), gnuplot 5.4 or later with the cairo terminals
   libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch folder)
 TEXT

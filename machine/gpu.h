@@ -33,7 +33,9 @@ struct rfl_gpus {
  * @return RFL_OK; RFL_EUNAVAILABLE with the reason: no library, no driver, no permission, no
  *         device */
 enum rfl_rc rfl_gpus_new(struct rfl_gpus **ret, struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_gpus_free(struct rfl_gpus *g); /* accepts NULL */
+
+/** Accepts NULL. */
+void rfl_gpus_free(struct rfl_gpus *g);
 
 /** Samples between start and stop. NaN: not reported by the device, or no sample. */
 struct rfl_gpu_samples {
@@ -67,7 +69,9 @@ enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err) RFL_WA
 
 /** End the window after a last sample. Means exclude samples without a value. */
 void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret);
-void rfl_sampler_free(struct rfl_sampler *s); /* also ends a window; accepts NULL */
+
+/** Also ends an open window. Accepts NULL. */
+void rfl_sampler_free(struct rfl_sampler *s);
 
 /** Write the reasons to out as "SW power cap, HW thermal slowdown"; "" if none. */
 void rfl_throttle_words(uint64_t bits, char *out, size_t size);

@@ -70,7 +70,9 @@ struct rfl_machine {
  * @param ret  release with rfl_machine_free()
  * @return RFL_OK; RFL_EIO if hwloc finds no usable processor; RFL_ENOMEM */
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_machine_free(struct rfl_machine *m); /* accepts NULL */
+
+/** Accepts NULL. */
+void rfl_machine_free(struct rfl_machine *m);
 
 /** Number of threads for a full load: one per usable core, at most the quota (rounded up). */
 int rfl_machine_threads(const struct rfl_machine *m);

@@ -47,7 +47,9 @@ struct rfl_surroundings {
  * @return RFL_OK; RFL_ENOMEM */
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_surroundings_free(struct rfl_surroundings *s); /* accepts NULL */
+
+/** Accepts NULL. */
+void rfl_surroundings_free(struct rfl_surroundings *s);
 
 /** The storage of a folder; "" and -1: unknown. */
 struct rfl_storage {

@@ -130,6 +130,8 @@ struct rfl_points *rfl_points_new(size_t n) RFL_WARN_UNUSED;
 
 /** Append the points to a buffer as CSV. */
 void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points);
-void rfl_points_free(struct rfl_points *points); /* accepts NULL */
+
+/** Accepts NULL. */
+void rfl_points_free(struct rfl_points *points);
 
 #endif

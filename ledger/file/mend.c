@@ -50,21 +50,26 @@ struct record {
 
 /* Find the next record of a text.
  * @param r  zeroed before the first call
- * @return false after the last record */
-static bool next_record(const char *text, size_t len, struct record *r)
+ * @param more  false after the last record */
+static enum rfl_rc next_record(const char *text, size_t len, struct record *r, bool *more,
+			       struct rfl_err *err)
 {
 	size_t end, zero;
+	bool whole;
+	enum rfl_rc rc;
 
 	for (const char *p = text + r->begin; r->line && p < text + r->end; p++)
 		r->line += *p == '\n';
 	r->line += r->line == 0;
 	r->begin = r->end;
-	if (r->begin >= len)
-		return false;
-	r->torn = !rfl_csv_record(text + r->begin, len - r->begin, &end);
+	*more = r->begin < len;
+	if (!*more)
+		return RFL_OK;
+	rc = rfl_csv_record(text + r->begin, len - r->begin, &end, &whole, err);
 	r->end += end;
+	r->torn = !whole;
 	if (!r->torn)
-		return true;
+		return rc;
 	/* The record ends at zero bytes: the file system had allocated space without writing
 	 * data. */
 	zero = r->begin + strnlen(text + r->begin, r->end - r->begin);
@@ -73,7 +78,7 @@ static bool next_record(const char *text, size_t len, struct record *r)
 			zero++;
 		r->end = zero + (zero < len && text[zero] == '\n');
 	}
-	return true;
+	return rc;
 }
 
 enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
@@ -81,12 +86,15 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_err *err)
 {
 	struct record r = { 0 };
-	bool any = false;
+	bool more = true, any = false;
 	enum rfl_rc rc = rfl_file_read(path, text, err);
 
 	if (hash)
 		*hash = rfl_hash64(0, rfl_buf_str(text), text->len);
-	while (rc == RFL_OK && next_record(text->data, text->len, &r)) {
+	while (rc == RFL_OK) {
+		rc = next_record(text->data, text->len, &r, &more, err);
+		if (rc || !more)
+			break;
 		if (!r.torn)
 			continue;
 		/* Blank the record out, so that line numbers stay correct. */
@@ -142,7 +150,7 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_err *err)
 {
 	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
-	bool cut = true; /* no complete row follows a torn row */
+	bool more = true, cut = true; /* no complete row follows a torn row */
 	struct record r = { 0 };
 	struct rfl_buf text, whole;
 	enum rfl_rc rc;
@@ -152,7 +160,10 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_
 	rfl_buf_init(&whole, RFL_LEDGER__BYTES_MAX);
 	rc = torn_path ? rfl_file_read(path, &text, err)
 		       : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	while (rc == RFL_OK && next_record(text.data, text.len, &r)) {
+	while (rc == RFL_OK) {
+		rc = next_record(text.data, text.len, &r, &more, err);
+		if (rc || !more)
+			break;
 		if (r.torn) {
 			rc = set_aside(torn_path, path, text.data, &r, err);
 			*mended = true;

@@ -200,7 +200,7 @@ static enum rfl_rc grow_array(struct rfl_err *err)
 /* --- the loop -------------------------------------------------------------------------------- */
 
 static const struct alloc_operation operations[] = {
-	{ "grow an array", grow_array, 4 },    { "read CSV", read_csv, 7 },
+	{ "grow an array", grow_array, 4 },    { "read CSV", read_csv, 8 },
 	{ "load JSON", load_json, 20 },        { "save JSON", save_json, 8 },
 	{ "render text", render_text, 10 },    { "render CSV", render_csv, 10 },
 	{ "render JSON", render_json, 10 },    { "render Markdown", render_markdown, 10 },

@@ -67,8 +67,8 @@ static void reads(void **state)
 	}
 }
 
-/* Lines without quotes are cut by code of their own: into what the parser makes of the same fields
- * in quotes. Every length up to several blocks of 64 bytes, with commas at every place. */
+/* Lines without quotes are cut by code of their own: into what libcsv makes of the same fields in
+ * quotes. Every length up to several blocks of 64 bytes, with commas at every place. */
 static void plain_lines_are_as_quoted_ones(void **state)
 {
 	struct rfl_buf plain = { 0 }, quoted = { 0 }, a = { 0 }, b = { 0 };
