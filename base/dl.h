@@ -23,9 +23,7 @@ enum rfl_dl_mode {
 	RFL_DL_MAPPED /**< only libraries already loaded in this process */
 };
 
-/**
- * Open the first name that loads and resolve symbols in it.
- *
+/** Open the first name that loads and resolve symbols in it.
  * @param names    NULL-terminated, newest first: "libnvidia-ml.so.1", "libnvidia-ml.so"
  * @param symbols  may be NULL
  * @param ret      set on success only; release with rfl_dl_close()

@@ -41,20 +41,16 @@ struct rfl_err {
 	char msg[RFL_ERR_MSG_MAX];
 };
 
-#define RFL_ERR_INIT                                 \
-	{                                            \
-		.rc = RFL_OK, .native = 0, .msg = "" \
+#define RFL_ERR_INIT         \
+	{                    \
+		.rc = RFL_OK \
 	}
 
-/**
- * Fill an error record and return its code, so that a function can fail with `return rfl_fail(err,
- * RFL_EIO, errno, "%s: %s", path, strerror(errno));`.
- *
+/** Fill an error record: `return rfl_fail(err, RFL_EINVAL, 0, "%s: not a name", name);`
  * @param err     may be NULL; a record that is already filled is not changed
  * @param rc      a code other than RFL_OK
  * @param native  error code of the system or of a vendor library; 0: none
- * @return rc, always
- */
+ * @return rc, always */
 enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char *fmt, ...)
 	RFL_PRINTF(4, 5);
 

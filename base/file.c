@@ -24,13 +24,16 @@
 #define PAUSE_MS    32   /* maximum pause between attempts to lock */
 #define SILENT_MS   1000 /* wait for a lock before logging it */
 #define LINKS_MAX   40   /* as in Linux */
+#define PATH_SIZE   4096 /* longest path of Linux, with its NUL */
 
-/* Name of the folder of a file, malloc'ed; NULL if out of memory. */
-static char *folder_of(const char *path)
+/* The folder of a file with its slash: "./" if it has none. A path that is too long is cut, and
+ * then does not exist. */
+static const char *folder_of(const char *path, char out[PATH_SIZE])
 {
-	const char *base = rfl_path_base(path);
+	const int len = (int)(rfl_path_base(path) - path);
 
-	return base == path ? strdup(".") : strndup(path, (size_t)(base - path));
+	(void)snprintf(out, PATH_SIZE, "%.*s", len ? len : 2, len ? path : "./");
+	return out;
 }
 
 /* In a folder that other users may write to, their links could point to any file of this user. Only
@@ -38,13 +41,12 @@ static char *folder_of(const char *path)
 static bool is_foreign_link(const char *path)
 {
 	const int code = errno;
-	char *folder = folder_of(path);
+	char folder[PATH_SIZE];
 	struct stat link, in;
 	bool foreign = lstat(path, &link) == 0 && S_ISLNK(link.st_mode) &&
 		       link.st_uid != geteuid() && link.st_uid != 0 &&
-		       (!folder || stat(folder, &in) != 0 || in.st_uid != link.st_uid);
+		       (stat(folder_of(path, folder), &in) != 0 || in.st_uid != link.st_uid);
 
-	free(folder);
 	errno = code;
 	return foreign;
 }
@@ -52,41 +54,28 @@ static bool is_foreign_link(const char *path)
 static enum rfl_rc fail_foreign_link(struct rfl_err *err, const char *path)
 {
 	return rfl_fail(err, RFL_EIO, ELOOP,
-			"%s: symbolic links of other users are not followed; "
-			"remove it",
-			path);
+			"%s: symbolic links of other users are not followed; remove it", path);
 }
 
 enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err)
 {
-	char *at = strdup(path), to[4096];
-	enum rfl_rc rc = RFL_OK;
+	char at[PATH_SIZE], to[PATH_SIZE], folder[PATH_SIZE];
+	size_t size = (size_t)snprintf(at, sizeof(at), "%s", path) + 1;
 	ssize_t len;
 
-	for (int n = 0; at && (len = readlink(at, to, sizeof(to))) >= 0; n++) {
-		char *folder = folder_of(at), *next = NULL;
-
-		if (is_foreign_link(at)) {
-			rc = fail_foreign_link(err, at);
-		} else if (n == LINKS_MAX || (size_t)len == sizeof(to)) {
-			errno = n == LINKS_MAX ? ELOOP : ENAMETOOLONG;
-			rc = rfl_fail_errno(err, "%s: cannot resolve", path);
-		} else {
-			to[len] = '\0';
-			if (to[0] == '/')
-				next = strdup(to);
-			else if (folder)
-				next = rfl_path_join(folder, to);
-		}
-		free(folder);
-		free(at);
-		at = next;
+	for (int n = 0; (len = readlink(at, to, sizeof(to) - 1)) >= 0; n++) {
+		if (is_foreign_link(at))
+			return fail_foreign_link(err, at);
+		to[len] = '\0';
+		folder_of(at, folder);
+		size = (size_t)snprintf(at, sizeof(at), "%s%s", to[0] == '/' ? "" : folder, to) + 1;
+		if (n < LINKS_MAX && size <= sizeof(at))
+			continue;
+		errno = n == LINKS_MAX ? ELOOP : ENAMETOOLONG;
+		return rfl_fail_errno(err, "%s: cannot resolve", path);
 	}
-	if (at)
-		*ret = at;
-	else if (rc == RFL_OK)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	return rc;
+	*ret = strdup(size <= sizeof(at) ? at : path);
+	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 }
 
 /* Open with O_NOFOLLOW, because a link may be created after the check. */
@@ -138,19 +127,16 @@ static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len
 			  struct rfl_err *err)
 {
 	const char *at = data;
+	const char *const end = at + len;
 	enum rfl_rc rc = RFL_OK;
 
-	while (len > 0 && rc == RFL_OK) {
-		ssize_t n = write(fd, at, len);
+	while (at < end && rc == RFL_OK) {
+		const ssize_t n = write(fd, at, (size_t)(end - at));
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			rc = rfl_fail_errno(err, "%s: cannot write", path);
-		} else {
+		if (n >= 0)
 			at += n;
-			len -= (size_t)n;
-		}
+		else if (errno != EINTR)
+			rc = rfl_fail_errno(err, "%s: cannot write", path);
 	}
 	if (rc == RFL_OK)
 		rc = sync_file(fd, path, err);
@@ -162,10 +148,9 @@ static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len
 /* Sync the folder to make a new name durable. Errors are ignored: the data is already on disk. */
 static void sync_folder_of(const char *path)
 {
-	char *folder = folder_of(path);
-	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	char folder[PATH_SIZE];
+	int fd = open(folder_of(path, folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	free(folder);
 	if (fd < 0)
 		return;
 	(void)fsync(fd);
@@ -226,8 +211,8 @@ void rfl_file_sweep(const char *path)
 	const char *base = rfl_path_base(path);
 	const size_t len = strlen(base);
 	const struct dirent *entry;
-	char *folder = folder_of(path);
-	DIR *dir = folder ? opendir(folder) : NULL;
+	char folder[PATH_SIZE];
+	DIR *dir = opendir(folder_of(path, folder));
 
 	while (dir && (entry = readdir(dir)) != NULL) {
 		const char *end = entry->d_name + len;
@@ -246,7 +231,6 @@ void rfl_file_sweep(const char *path)
 	}
 	if (dir)
 		closedir(dir);
-	free(folder);
 }
 
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struct rfl_err *err)

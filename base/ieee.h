@@ -20,8 +20,6 @@ double rfl_ieee_round(const struct rfl_ieee *format, double x);
 
 /** Round a number to a format, and return its bits: sign, exponent, fraction. */
 uint32_t rfl_ieee_pack(const struct rfl_ieee *format, double x);
-/** The number with these bits. */
-double rfl_ieee_unpack(const struct rfl_ieee *format, uint32_t bits);
 
 /** The distance from |x| to the next larger number of the format; x is finite. */
 double rfl_ieee_spacing(const struct rfl_ieee *format, double x);

@@ -67,13 +67,17 @@ static void strip_zeros(char *text)
 	text[len] = '\0';
 }
 
-/* Write number, space, prefix and unit; no space if there is neither prefix nor unit. */
-static char *with_unit(const char *number, const char *prefix, const char *unit, char *out,
-		       size_t out_size)
+/* Write number, space, prefix and unit; no space if there is neither prefix nor unit. NaN: "n/a".
+ */
+static char *with_unit(double value, const char *number, const char *prefix, const char *unit,
+		       char *out, size_t out_size)
 {
 	const char *blank = prefix[0] != '\0' || unit[0] != '\0' ? " " : "";
 
-	snprintf(out, out_size, "%s%s%s%s", number, blank, prefix, unit);
+	if (isnan(value))
+		snprintf(out, out_size, "n/a");
+	else
+		snprintf(out, out_size, "%s%s%s%s", number, blank, prefix, unit);
 	return out;
 }
 
@@ -85,17 +89,13 @@ char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t o
 	char number[64];
 	int exponent = 0, step, decimals;
 
-	if (isnan(value)) {
-		snprintf(out, out_size, "n/a");
-		return out;
-	}
 	digits = digits < 1 ? 1 : digits > 9 ? 9 : digits;
-	if (!isinf(value)) { /* rounding can raise the exponent: 999.96 -> 1.00e+03 */
+	if (isfinite(value)) { /* rounding can raise the exponent: 999.96 -> 1.00e+03 */
 		print(number, sizeof(number), "%.*e", digits - 1, value);
 		(void)sscanf(strchr(number, 'e'), "e%d", &exponent);
 	}
 	step = (exponent + 300) / 3 - 100; /* floor(exponent / 3) */
-	if (isinf(value) || step < -4 || step > 6) {
+	if (!isfinite(value) || step < -4 || step > 6) {
 		print(number, sizeof(number), "%.*g", digits, value);
 		step = 0;
 	} else {
@@ -104,7 +104,7 @@ char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t o
 		      value / pow(10, 3 * step));
 		strip_zeros(number);
 	}
-	return with_unit(number, prefixes[step + 4], unit ? unit : "", out, out_size);
+	return with_unit(value, number, prefixes[step + 4], unit ? unit : "", out, out_size);
 }
 
 char *rfl_num_bytes(double bytes, char *out, size_t out_size)
@@ -114,21 +114,15 @@ char *rfl_num_bytes(double bytes, char *out, size_t out_size)
 	double size = fabs(bytes);
 	size_t step = 0;
 
-	if (isnan(bytes)) {
-		snprintf(out, out_size, "n/a");
-		return out;
-	}
-	while (size >= 1023.5 && step + 1 < sizeof(prefixes) / sizeof(prefixes[0])) {
+	for (; size >= 1023.5 && step + 1 < RFL_ARRAY_LEN(prefixes); step++)
 		size /= 1024;
-		step++;
-	}
 	print(number, sizeof(number), "%.*f",
 	      size < 9.995   ? 2
 	      : size < 99.95 ? 1
 			     : 0,
 	      bytes < 0 ? -size : size);
 	strip_zeros(number);
-	return with_unit(number, prefixes[step], "B", out, out_size);
+	return with_unit(bytes, number, prefixes[step], "B", out, out_size);
 }
 
 /* Separate the integer part into groups of three digits with commas. */

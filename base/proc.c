@@ -15,13 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -126,14 +124,10 @@ static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], c
 	const struct sigaction standard = { .sa_handler = SIG_DFL };
 	char *const *argv;
 
-#ifdef __linux__
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 		give_up(fds[FAILURE]);
 	if (getppid() != parent) /* the parent died before prctl() */
 		_exit(127);
-#else
-	(void)parent;
-#endif
 	if (dup2(fds[IN], STDIN_FILENO) < 0 ||
 	    (spec->capture_stdout && dup2(fds[OUT], STDOUT_FILENO) < 0) ||
 	    (spec->capture_stderr && dup2(fds[ERR], STDERR_FILENO) < 0) ||
@@ -317,11 +311,7 @@ static void try_reap(struct watch *w)
 	r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	r->user_s = seconds(ru.ru_utime);
 	r->system_s = seconds(ru.ru_stime);
-#ifdef __APPLE__
-	r->max_rss_bytes = (double)ru.ru_maxrss;
-#else
 	r->max_rss_bytes = (double)ru.ru_maxrss * 1024;
-#endif
 	r->minor_faults = ru.ru_minflt;
 	r->major_faults = ru.ru_majflt;
 	r->voluntary_switches = ru.ru_nvcsw;
@@ -366,9 +356,7 @@ static void watch_to_end(struct watch *w)
 {
 	int wait_ms = 0;
 
-#ifdef SYS_pidfd_open
 	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
-#endif
 	while (!w->reaped && w->rc == RFL_OK) {
 		struct pollfd fds[FAILURE + 1];
 		int n;

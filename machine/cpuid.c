@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__linux__) && defined(__aarch64__)
+#if defined(__aarch64__)
 #include <sys/auxv.h>
-#elif defined(__linux__) && defined(__x86_64__)
+#elif defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -126,15 +126,11 @@ static const struct {
 
 enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
 {
-#ifdef __linux__
 	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
 
 	if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) != 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, errno,
 				"the kernel does not permit AMX tiles: %s", strerror(errno));
-#else
-	(void)err;
-#endif
 	return RFL_OK;
 }
 
@@ -194,7 +190,7 @@ enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this processor has no AMX");
 }
 
-#if defined(__linux__) && defined(__aarch64__)
+#if defined(__aarch64__)
 
 /* Bits of AT_HWCAP (word 0) and AT_HWCAP2 (word 1), from the kernel's uapi/asm/hwcap.h. */
 static const struct {
@@ -276,7 +272,7 @@ void rfl_isa_hypervisor(char out[13])
 
 /* ---- caches, for containers that hide them from hwloc ---- */
 
-enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err)
+void rfl_machine__caches_cpuid(struct rfl_machine *m)
 {
 	enum { CACHES_MAX = 8, TOPOEXT = 22 };
 	const int threads = m->hw_threads;
@@ -284,13 +280,13 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 	struct rfl_cache *c = rfl_arena_array(m->arena, CACHES_MAX, sizeof(*c));
 	uint32_t leaf = cpuid(0, 0).reg[EAX] >= 4 ? 4 : 0; /* Intel; AMD has the same layout */
 
+	m->ncaches = 0;
 	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading the caches");
+		return;
 	if (cpuid(0x80000000u, 0).reg[EAX] >= 0x8000001du &&
 	    bits(cpuid(0x80000001u, 0).reg[ECX], TOPOEXT, 1))
 		leaf = 0x8000001du;
 	m->caches = c;
-	m->ncaches = 0;
 	for (uint32_t sub = 0; leaf && sub < 16 && m->ncaches < CACHES_MAX; sub++) {
 		const struct rfl_cpuid r = cpuid(leaf, sub);
 
@@ -306,5 +302,4 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 		c++;
 		m->ncaches++;
 	}
-	return RFL_OK;
 }

@@ -164,6 +164,12 @@ struct mean {
 	int64_t n;
 };
 
+/* The state of a window; owned by the thread while it runs. */
+struct window {
+	struct mean sm_hz, memory_hz, power_w;
+	struct rfl_gpu_samples samples; /* without means */
+};
+
 struct rfl_sampler {
 	struct rfl_nvml nvml;
 	rfl_nvml_device device;
@@ -175,13 +181,9 @@ struct rfl_sampler {
 	pthread_cond_t wake;
 	bool stop; /* under lock */
 
-	/* state of the window; owned by the thread while it runs */
-	int64_t n, start_ns;
-	struct mean sm_hz, memory_hz, power_w;
-	double sm_min_hz, temperature_max_c, used_peak_bytes; /* NaN: never reported */
-	double energy_start_j;                                /* NaN: no counter */
-	uint64_t reasons;
-	bool reasons_known;
+	int64_t start_ns;
+	double energy_start_j; /* NaN: no counter */
+	struct window window;
 };
 
 static double mean_of(const struct mean *m)
@@ -216,31 +218,33 @@ static void take_sample(struct rfl_sampler *s)
 {
 	const int sensor = 0; /* the sensor on the GPU die */
 	const struct rfl_nvml *n = &s->nvml;
+	struct window *w = &s->window;
+	struct rfl_gpu_samples *to = &w->samples;
 	const double sm_hz = clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_SM);
 	struct rfl_nvml_field instant = { .id = RFL_NVML_POWER_INSTANT };
 	struct rfl_nvml_memory memory;
 	unsigned long long seen = 0;
 	unsigned value = 0;
 
-	add_to(&s->sm_hz, sm_hz);
-	s->sm_min_hz = fmin(s->sm_min_hz, sm_hz);
-	add_to(&s->memory_hz, clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_MEMORY));
+	add_to(&w->sm_hz, sm_hz);
+	to->sm_clock_min_hz = fmin(to->sm_clock_min_hz, sm_hz);
+	add_to(&w->memory_hz, clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_MEMORY));
 	/* Without instantaneous power (older drivers) most GPUs report the mean of the last second.
 	 * In the first second, it would include the time before the window. */
 	if (n->fields && n->fields(s->device, 1, &instant) == RFL_NVML_SUCCESS &&
 	    instant.result == RFL_NVML_SUCCESS)
-		add_to(&s->power_w, 1e-3 * instant.value.natural);
+		add_to(&w->power_w, 1e-3 * instant.value.natural);
 	else if (seconds_since(s) >= SETTLED_S)
-		add_to(&s->power_w, value_of(n->power_mw, s->device, 1e-3));
+		add_to(&w->power_w, value_of(n->power_mw, s->device, 1e-3));
 	if (n->temperature_c && n->temperature_c(s->device, sensor, &value) == RFL_NVML_SUCCESS)
-		s->temperature_max_c = fmax(s->temperature_max_c, value);
+		to->temperature_max_c = fmax(to->temperature_max_c, value);
 	if (n->memory && n->memory(s->device, &memory) == RFL_NVML_SUCCESS)
-		s->used_peak_bytes = fmax(s->used_peak_bytes, (double)memory.used);
+		to->memory_used_peak_bytes = fmax(to->memory_used_peak_bytes, (double)memory.used);
 	if (n->clocks_reasons && n->clocks_reasons(s->device, &seen) == RFL_NVML_SUCCESS) {
-		s->reasons |= seen & ~(unsigned long long)REASON_IDLE;
-		s->reasons_known = true;
+		to->throttle_bits |= seen & ~(unsigned long long)REASON_IDLE;
+		to->throttle_known = true;
 	}
-	s->n++;
+	to->n++;
 }
 
 /* The sampling thread. Samples are on a fixed time grid; missed samples are skipped. */
@@ -310,11 +314,9 @@ static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, st
 static void reset(struct rfl_sampler *s)
 {
 	s->stop = false;
-	s->n = 0;
-	s->sm_hz = s->memory_hz = s->power_w = (struct mean){ .n = 0 };
-	s->sm_min_hz = s->temperature_max_c = s->used_peak_bytes = (double)NAN;
-	s->reasons = 0;
-	s->reasons_known = false;
+	s->window = (struct window){ .samples = { .sm_clock_min_hz = NAN,
+						  .temperature_max_c = NAN,
+						  .memory_used_peak_bytes = NAN } };
 }
 
 enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sampler **ret,
@@ -380,28 +382,19 @@ void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 	/* read at the end of the window, while the thread is still running */
 	const double end_j = s->running ? read_energy_j(s) : (double)NAN;
 	const double window_s = s->running ? seconds_since(s) : (double)NAN;
-	double by_power_j;
+	const struct window *w = &s->window;
 
 	end_thread(s);
-	by_power_j = mean_of(&s->power_w) * window_s;
-	*ret = (struct rfl_gpu_samples){
-		.n = s->n,
-		.sm_clock_mean_hz = mean_of(&s->sm_hz),
-		.sm_clock_min_hz = s->sm_min_hz,
-		.memory_clock_mean_hz = mean_of(&s->memory_hz),
-		.power_mean_w = mean_of(&s->power_w),
-		/* The counter advances about ten times a second: in short windows, power times time
-		 * is more accurate. A counter that went back (driver reset) is ignored. */
-		.energy_j =
-			end_j > s->energy_start_j && (window_s >= SETTLED_S || isnan(by_power_j))
-				? end_j - s->energy_start_j
-				: by_power_j,
-		.temperature_max_c = s->temperature_max_c,
-		.memory_used_peak_bytes = s->used_peak_bytes,
-		.throttle_bits = s->reasons,
-		.throttle_known = s->reasons_known,
-		.window_s = window_s,
-	};
+	*ret = w->samples;
+	ret->sm_clock_mean_hz = mean_of(&w->sm_hz);
+	ret->memory_clock_mean_hz = mean_of(&w->memory_hz);
+	ret->power_mean_w = mean_of(&w->power_w);
+	ret->window_s = window_s;
+	/* The counter advances about ten times a second: in short windows, power times time is more
+	 * accurate. A counter that went back (driver reset) is ignored. */
+	ret->energy_j = ret->power_mean_w * window_s;
+	if (end_j > s->energy_start_j && (window_s >= SETTLED_S || isnan(ret->energy_j)))
+		ret->energy_j = end_j - s->energy_start_j;
 	reset(s);
 }
 

@@ -62,9 +62,8 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 					      (version >> 8) & 0xff);
 	m->caches = rfl_arena_array(m->arena, RFL_ARRAY_LEN(levels), sizeof(*m->caches));
 	m->cpus = rfl_arena_array(m->arena, (size_t)m->hw_threads, sizeof(*m->cpus));
-	if (!m->topology_source || !m->caches || !m->cpus)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading the topology");
-
+	if (!m->caches || !m->cpus)
+		return rfl_arena_check(m->arena, "topology", err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++) {
 		struct rfl_cache row = { .level = levels[i].level };
 
@@ -228,19 +227,16 @@ static const char *const virtual_products[] = {
 };
 
 /* Fill os, kernel, host, governor, cpu_name, cpu_vendor, virtualised and hypervisor. */
-static enum rfl_rc identify(struct rfl_machine *m, const char *root, struct rfl_err *err)
+static void identify(struct rfl_machine *m, const char *root)
 {
 	char text[65536], name[256] = "";
 	struct rfl_cpu_id id;
 	struct utsname u;
 
-	if (uname(&u) != 0)
-		return rfl_fail_errno(err, "uname");
+	(void)uname(&u); /* fails only for an invalid address */
 	m->kernel = rfl_arena_printf(m->arena, "%s %s", u.sysname, u.release);
 	m->architecture = rfl_arena_strdup(m->arena, u.machine);
 	m->host = rfl_arena_strdup(m->arena, u.nodename);
-	if (!m->topology_source || !m->kernel || !m->architecture || !m->host)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while describing the machine");
 	if (rfl_machine__slurp(root, text, sizeof(text), "/etc/os-release") &&
 	    rfl_machine__value(text, "PRETTY_NAME", '=', name, sizeof(name)))
 		m->os = rfl_arena_strdup(m->arena, name);
@@ -273,51 +269,47 @@ static enum rfl_rc identify(struct rfl_machine *m, const char *root, struct rfl_
 			m->hypervisor = hypervisors[i].name;
 	if (name[0] ||
 	    !rfl_machine__slurp(root, text, sizeof(text), "/sys/class/dmi/id/product_name"))
-		return RFL_OK;
+		return;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(virtual_products); i++)
 		if (strstr(text, virtual_products[i])) {
 			m->virtualised = RFL_YES;
 			m->hypervisor = virtual_products[i];
 		}
-	return RFL_OK;
 }
 
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 {
-	struct rfl_machine *m = calloc(1, sizeof(*m));
-	enum rfl_rc rc;
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_machine *m = rfl_arena_array(arena, 1, sizeof(*m));
+	enum rfl_rc rc = rfl_arena_check(arena, "description of the machine", err);
 
-	if (!m || !(m->arena = rfl_arena_new(0))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory while describing the machine");
+	if (rc)
 		goto done;
-	}
+	m->arena = arena;
 	m->isa = rfl_isa_detect();
-	if ((rc = load_topology(m, err)) != RFL_OK)
+	if ((rc = load_topology(m, err)))
 		goto done;
 	if (m->ncaches == 0) { /* some containers show the cores but hide the caches */
-		if ((rc = rfl_machine__caches_cpuid(m, err)) != RFL_OK)
-			goto done;
+		rfl_machine__caches_cpuid(m);
 		if (m->ncaches > 0)
-			m->topology_source = rfl_arena_printf(m->arena, "%s, caches by cpuid",
-							      m->topology_source);
+			m->topology_source =
+				rfl_arena_printf(arena, "%s, caches by cpuid", m->topology_source);
 	}
 	rfl_machine__limits(m, "");
-	if ((rc = identify(m, "", err)) != RFL_OK)
+	identify(m, "");
+	if ((rc = rfl_arena_check(arena, "description of the machine", err)))
 		goto done;
-
 	*ret = m;
-	m = NULL;
+	arena = NULL;
 done:
-	rfl_machine_free(m);
+	rfl_arena_free(arena);
 	return rc;
 }
 
 void rfl_machine_free(struct rfl_machine *m)
 {
-	if (!m)
-		return;
-	rfl_arena_free(m->arena);
-	free(m);
+	if (m)
+		rfl_arena_free(m->arena);
 }
 
 int rfl_machine_threads(const struct rfl_machine *m)
@@ -371,12 +363,9 @@ enum rfl_rc rfl_bind_memory(void *at, size_t bytes, int numa_node, struct rfl_er
 	if (numa_node < 0 || numa_node >= NODES_MAX)
 		return rfl_fail(err, RFL_EINVAL, 0, "NUMA node %d does not exist", numa_node);
 	nodes[numa_node / BITS] = 1ul << (numa_node % BITS);
-#ifdef SYS_mbind /* the kernel ignores the last bit of the length */
+	/* the kernel ignores the last bit of the length */
 	if (syscall(SYS_mbind, from, len, MPOL_BIND, nodes, (unsigned long)NODES_MAX + 1, 0) == 0)
 		return RFL_OK;
-#else
-	errno = ENOSYS;
-#endif
 	return rfl_fail(err, RFL_EUNAVAILABLE, errno, "cannot bind memory to NUMA node %d: %s",
 			numa_node, strerror(errno));
 }

@@ -19,7 +19,7 @@ struct rfl_cpuid {
 /* Decode a sub-leaf of the cache leaf; level 0: instruction cache. False past the last sub-leaf. */
 bool rfl_machine__cpuid_cache(const struct rfl_cpuid *r, struct rfl_cache *ret);
 /* Fill the caches from cpuid, if it describes any. Reads packages and hw_threads. */
-enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err);
+void rfl_machine__caches_cpuid(struct rfl_machine *m);
 /* Fill memory_* and cpu_quota from /proc/meminfo and the control groups (v1 and v2). */
 void rfl_machine__limits(struct rfl_machine *m, const char *root);
 

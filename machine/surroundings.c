@@ -151,10 +151,9 @@ static const char *look_up(struct rfl_surroundings *s, const json_t *data,
 
 static const char *provider_of(const char *id)
 {
-	for (size_t i = 0; id && i < RFL_ARRAY_LEN(by_id); i++) {
+	for (size_t i = 0; id && i < RFL_ARRAY_LEN(by_id); i++)
 		if (strcmp(id, by_id[i].id) == 0)
 			return by_id[i].provider;
-	}
 	return NULL;
 }
 
@@ -163,6 +162,7 @@ static void find_cloud(struct rfl_surroundings *s, const char *root)
 {
 	static const char file[] = "/run/cloud-init/instance-data.json";
 	static const char id_file[] = "/run/cloud-init/cloud-id";
+	static const char *const keys[] = { "cloud_id", "cloud_name" };
 	struct rfl_cloud *c = &s->cloud;
 	const char *sources[3];
 	size_t nsources = 0;
@@ -182,12 +182,8 @@ static void find_cloud(struct rfl_surroundings *s, const char *root)
 	snprintf(text, sizeof(text), "%s%s", root, file);
 	if (rfl_json_load(text, &data, NULL) == RFL_OK) { /* else absent or unreadable */
 		v1 = json_object_get(data, "v1");
-		if (!c->provider)
-			c->provider =
-				provider_of(json_string_value(json_object_get(v1, "cloud_id")));
-		if (!c->provider)
-			c->provider =
-				provider_of(json_string_value(json_object_get(v1, "cloud_name")));
+		for (size_t i = 0; i < RFL_ARRAY_LEN(keys) && !c->provider; i++)
+			c->provider = provider_of(json_string_value(json_object_get(v1, keys[i])));
 		c->region = look_up(s, data, region_paths, RFL_ARRAY_LEN(region_paths));
 		c->zone = look_up(s, data, zone_paths, RFL_ARRAY_LEN(zone_paths));
 		if (!c->instance_type)
@@ -267,8 +263,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 
 /* List only hardware devices, if any exist: a machine has few of them, while every container may
  * add a virtual interface. Otherwise list all interfaces except loopback. */
-static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
-				   struct rfl_err *err)
+static void find_interfaces(struct rfl_surroundings *s, const char *root)
 {
 	char path[4096];
 	struct dirent **entries = NULL;
@@ -290,24 +285,20 @@ static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
 		free(entries[i]);
 	}
 	free(entries);
-	return s->interfaces ? RFL_OK
-			     : rfl_fail(err, RFL_ENOMEM, 0,
-					"out of memory while listing the network interfaces");
 }
 
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
 				 struct rfl_err *err)
 {
-	struct rfl_surroundings *s = calloc(1, sizeof(*s));
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_surroundings *s = rfl_arena_array(arena, 1, sizeof(*s));
 	int64_t value;
 	char text[128];
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_arena_check(arena, "environment", err);
 
-	if (!s || !(s->arena = rfl_arena_new(0))) {
-		rfl_surroundings_free(s);
-		return rfl_fail(err, RFL_ENOMEM, 0,
-				"out of memory while recording the environment");
-	}
+	if (rc)
+		goto done;
+	s->arena = arena;
 	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/loadavg") ||
 	    sscanf(text, "%lf %lf %lf", &s->load[0], &s->load[1], &s->load[2]) != 3)
 		s->load[0] = s->load[1] = s->load[2] = NAN;
@@ -320,20 +311,20 @@ enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret
 	s->system_product = slurp_text(s, root, "/sys/class/dmi/id/product_name");
 	find_container(s, root);
 	find_cloud(s, root);
-	if ((rc = find_interfaces(s, root, err)) != RFL_OK) {
-		rfl_surroundings_free(s);
-		return rc;
-	}
+	find_interfaces(s, root);
+	if ((rc = rfl_arena_check(arena, "environment", err)))
+		goto done;
 	*ret = s;
-	return RFL_OK;
+	arena = NULL;
+done:
+	rfl_arena_free(arena);
+	return rc;
 }
 
 void rfl_surroundings_free(struct rfl_surroundings *s)
 {
-	if (!s)
-		return;
-	rfl_arena_free(s->arena);
-	free(s);
+	if (s)
+		rfl_arena_free(s->arena);
 }
 
 /* ---- storage, from the mount table and the block devices ---- */
@@ -425,8 +416,7 @@ static const struct kind *find_kind(const struct kind *kinds, size_t n, const ch
 
 static const char *device_class(const char *root, const struct mount *m)
 {
-	static const char *const places[] = { "queue",
-					      "../queue" }; /* for a disk, for a partition */
+	static const char *const places[] = { "", "../" }; /* of a disk, of a partition */
 	const struct kind *kind =
 		find_kind(by_file_system, RFL_ARRAY_LEN(by_file_system), m->fs, false);
 	char name[512], target[512];
@@ -446,7 +436,7 @@ static const char *device_class(const char *root, const struct mount *m)
 	if (!kind)
 		return "";
 	for (size_t i = 0; !kind->device && i < RFL_ARRAY_LEN(places); i++)
-		if (rfl_machine__slurp_int(root, &rotates, "/sys/class/block/%s/%s/rotational",
+		if (rfl_machine__slurp_int(root, &rotates, "/sys/class/block/%s/%squeue/rotational",
 					   name, places[i]))
 			return rotates ? "hard disk" : "SSD";
 	return kind->device ? kind->device : "";

@@ -100,6 +100,18 @@ static const struct rfl_bearer *bearers_of(const struct rfl_merge_job *job,
 	return *n ? first : find(&job->labels, c->label, rfl_label_unstamped(c->label), n);
 }
 
+/* The columns by which captures are joined, and others which determine FLOPs and bytes: work,
+ * library and device. */
+static const enum rfl_ledger_at facts[] = {
+	RFL_LEDGER_AT_env,       RFL_LEDGER_AT_model,          RFL_LEDGER_AT_precision,
+	RFL_LEDGER_AT_mode,      RFL_LEDGER_AT_batch,          RFL_LEDGER_AT_layout,
+	RFL_LEDGER_AT_optimizer, RFL_LEDGER_AT_micro_batch,    RFL_LEDGER_AT_accum,
+	RFL_LEDGER_AT_img_size,  RFL_LEDGER_AT_classes,        RFL_LEDGER_AT_context_length,
+	RFL_LEDGER_AT_engine,    RFL_LEDGER_AT_engine_version, RFL_LEDGER_AT_device_name,
+	RFL_LEDGER_AT_attention,
+};
+enum { NAMED = 4, JOINING = 5 }; /* without and with the batch */
+
 /* The identity of a capture. NULL, "" and -1: unknown. */
 struct identity {
 	const char *env, *model, *precision, *mode; /* from the row or the label */
@@ -134,10 +146,7 @@ static const char *identify(struct rfl_merge_job *job, const struct rfl_capture 
 		const struct rfl_run *run = bearer[i].run;
 		const struct rfl_ledger_row *row = run->like;
 
-		if (id->home &&
-		    (!rfl_text_same(h->model, row->model) || h->batch != row->batch ||
-		     !rfl_text_same(h->precision, row->precision) ||
-		     !rfl_text_same(h->mode, row->mode) || !rfl_text_same(h->env, row->env)))
+		if (id->home && !rfl_ledger_same(facts, JOINING, h, row))
 			return rfl_merge__text(job,
 					       "%s:%zu and :%zu are different runs with its label; "
 					       "use unique labels",
@@ -188,19 +197,8 @@ static const char *identify(struct rfl_merge_job *job, const struct rfl_capture 
 			       id->model[0] ? "an environment" : "a model of the ledger");
 }
 
-/* Candidates may differ in the first three columns, by which captures are joined, and in the
- * others, which determine FLOPs and bytes: work, library and device. */
-static const enum rfl_ledger_at facts[] = {
-	RFL_LEDGER_AT_precision,      RFL_LEDGER_AT_batch,     RFL_LEDGER_AT_mode,
-	RFL_LEDGER_AT_layout,         RFL_LEDGER_AT_optimizer, RFL_LEDGER_AT_micro_batch,
-	RFL_LEDGER_AT_accum,          RFL_LEDGER_AT_img_size,  RFL_LEDGER_AT_classes,
-	RFL_LEDGER_AT_context_length, RFL_LEDGER_AT_engine,    RFL_LEDGER_AT_engine_version,
-	RFL_LEDGER_AT_device_name,    RFL_LEDGER_AT_attention,
-};
-enum { JOINING = 3 };
-
 /* Return the first of these facts, beginning at an index, in which two runs differ. Unknown values
- * are ignored except in the first three. */
+ * are ignored except in those that join. */
 static const struct rfl_field *differ(size_t from, const struct rfl_ledger_row *a,
 				      const struct rfl_ledger_row *b)
 {
@@ -315,9 +313,7 @@ static bool same_name(const void *x, const void *y)
 	const struct rfl_ledger_row *a = ((const struct rfl_run *)x)->like;
 	const struct rfl_ledger_row *b = ((const struct rfl_run *)y)->like;
 
-	return strcmp(a->env, b->env) == 0 && rfl_text_same(a->model, b->model) &&
-	       rfl_text_same(a->precision, b->precision) && rfl_text_same(a->mode, b->mode) &&
-	       label_batch(a) == label_batch(b);
+	return rfl_ledger_same(facts, NAMED, a, b) && label_batch(a) == label_batch(b);
 }
 
 static bool same_work(const void *x, const void *y)
@@ -325,8 +321,7 @@ static bool same_work(const void *x, const void *y)
 	const struct rfl_ledger_row *a = ((const struct rfl_run *)x)->like;
 	const struct rfl_ledger_row *b = ((const struct rfl_run *)y)->like;
 
-	return strcmp(a->env, b->env) == 0 && rfl_text_same(a->model, b->model) &&
-	       rfl_ledger_same(facts, RFL_ARRAY_LEN(facts), a, b);
+	return rfl_ledger_same(facts, RFL_ARRAY_LEN(facts), a, b);
 }
 
 /* Set name, leader and next of every configuration. */
@@ -682,13 +677,12 @@ struct causes {
 
 static RFL_PRINTF(2, 3) void cause(struct causes *c, const char *fmt, ...)
 {
-	char text[400];
 	va_list ap;
 
+	rfl_buf_printf(c->out, "%s(%d) ", c->n ? "; " : " ", c->n + 1);
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	rfl_buf_vprintf(c->out, fmt, ap);
 	va_end(ap);
-	rfl_buf_printf(c->out, "%s(%d) %s", c->n ? "; " : " ", c->n + 1, text);
 	c->n++;
 }
 

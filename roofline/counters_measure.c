@@ -250,9 +250,8 @@ double rfl_counters__flops(struct rfl_merge_job *job, const struct rfl_config *c
 
 /* Set m->zero_*: the share of kernel time in kernels without FLOPs, and their names. They are
  * unchanged if the share is unknown. */
-static enum rfl_rc find_zero_flop(struct rfl_merge_job *job, const struct rfl_config *config,
-				  const struct rfl_joined *counted, struct rfl_measured *m,
-				  struct rfl_err *err)
+static void find_zero_flop(struct rfl_merge_job *job, const struct rfl_config *config,
+			   const struct rfl_joined *counted, struct rfl_measured *m)
 {
 	const struct rfl_capture *c = counted->capture;
 	const bool half = is_half(config);
@@ -262,10 +261,10 @@ static enum rfl_rc find_zero_flop(struct rfl_merge_job *job, const struct rfl_co
 
 	if (c->total_kind != RFL_RANGE_KERNEL || !all_timed(c) ||
 	    isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
-		return RFL_OK;
-	list = rfl_alloc_array(c->nranges, sizeof(*list));
+		return;
+	list = rfl_arena_array(job->arena, c->nranges, sizeof(*list));
 	if (!list)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		return;
 	for (size_t i = 0; i < c->nranges; i++) {
 		const struct rfl_range *r = &c->ranges[i];
 		const double time_s = r->amount[RFL_QUANTITY_TIME].value;
@@ -292,8 +291,6 @@ static enum rfl_rc find_zero_flop(struct rfl_merge_job *job, const struct rfl_co
 		m->zero_kernels = write_names(job, list, names, all, &in_column);
 		m->zero_longest = write_names(job, list, names, all, &in_verdict);
 	}
-	free(list);
-	return RFL_OK;
 }
 
 static bool has_id(const struct rfl_joined *c)
@@ -313,40 +310,6 @@ static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 	return a->number >= 0 && b->number >= 0 && a->number != b->number;
 }
 
-static int by_repeat(const void *x, const void *y)
-{
-	const struct rfl_joined *a = *(const struct rfl_joined *const *)x;
-	const struct rfl_joined *b = *(const struct rfl_joined *const *)y;
-	const char *first = a->capture->run_id, *second = b->capture->run_id;
-	const int order = strcmp(first ? first : "", second ? second : "");
-
-	return order ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-/* Return true if all captures of a quantity are known to be repeats. Not all pairs are compared:
- * captures with run_id sort by it, and those without sort by number. */
-static enum rfl_rc all_repeats(const struct rfl_config *config, enum rfl_quantity q, bool *ret,
-			       struct rfl_err *err)
-{
-	const struct rfl_joined **list =
-		rfl_alloc_array(config->ncounted + 1, sizeof(const struct rfl_joined *));
-	size_t n = 0;
-
-	if (!list)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < config->ncounted; i++)
-		if (knows(config, &config->counted[i], q))
-			list[n++] = &config->counted[i];
-	qsort(list, n, sizeof(const struct rfl_joined *), by_repeat);
-	/* sorted: all have a run_id, or none */
-	*ret = n == 0 || has_id(list[0]) == has_id(list[n - 1]);
-	for (size_t i = 1; i < n && *ret; i++)
-		*ret = rfl_text_same(list[0]->capture->source, list[i]->capture->source) &&
-		       repeats(list[i - 1], list[i]);
-	free(list);
-	return RFL_OK;
-}
-
 static const char *quantity_name(enum rfl_quantity q)
 {
 	return q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes";
@@ -358,10 +321,8 @@ static enum rfl_rc leave_out_clashes(struct rfl_merge_job *job, struct rfl_confi
 				     enum rfl_quantity q, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = config->row;
-	bool fine = false;
-	enum rfl_rc rc = all_repeats(config, q, &fine, err);
 
-	for (size_t i = 1; i < config->ncounted && rc == RFL_OK && !fine; i++) {
+	for (size_t i = 1; i < config->ncounted; i++) {
 		struct rfl_joined *c = &config->counted[i], *other = config->counted, *last;
 		const char *name = rfl_counters__name(c->capture), *others, *why;
 
@@ -393,47 +354,42 @@ static enum rfl_rc leave_out_clashes(struct rfl_merge_job *job, struct rfl_confi
 		rfl_buf_printf(&job->report->notes, "%s; %s is left out\n", why,
 			       rfl_counters__name(last->capture));
 	}
-	return rc;
+	return RFL_OK;
 }
 
 /* Compute median and range per step over the captures that have a quantity.
  * @param first  set to the first of them */
-static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
-			   struct rfl_measure *ret, const struct rfl_joined **first, size_t *n,
-			   struct rfl_err *err)
+static enum rfl_rc measure(struct rfl_merge_job *job, const struct rfl_config *config,
+			   enum rfl_quantity q, struct rfl_measure *ret,
+			   const struct rfl_joined **first, size_t *n, struct rfl_err *err)
 {
-	double *values = rfl_alloc_array(config->ncounted + 1, sizeof(*values));
+	double *values = rfl_arena_array(job->arena, config->ncounted, sizeof(*values));
 	struct rfl_stats stats;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	*first = NULL;
 	*n = 0;
-	if (!values)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < config->ncounted; i++) {
+	for (size_t i = 0; values && i < config->ncounted; i++) {
 		const struct rfl_joined *c = &config->counted[i];
-		const struct rfl_amount a = c->capture->total[q];
+		const struct rfl_amount *a = &c->capture->total[q];
 		double coverage;
 
 		if (!knows(config, c, q) || c->steps < 1)
 			continue;
 		coverage = coverage_of(config, c, q);
-		values[(*n)++] = a.value / (double)c->steps;
-		if (!*first || a.validity > ret->validity)
-			ret->validity = a.validity;
+		values[(*n)++] = a->value / (double)c->steps;
+		if (!*first || a->validity > ret->validity)
+			ret->validity = a->validity;
 		if (!*first || coverage < ret->coverage)
 			ret->coverage = coverage;
 		*first = *first ? *first : c;
 	}
-	if (*n)
-		rc = rfl_stats_describe(values, *n, &stats, err);
-	if (rc == RFL_OK && *n) {
-		ret->value = stats.median;
-		ret->lo = stats.min;
-		ret->hi = stats.max;
-	}
-	free(values);
-	return rc;
+	if (*n == 0 || (rc = rfl_stats_describe(values, *n, &stats, err)))
+		return *n ? rc : rfl_arena_check(job->arena, "points", err);
+	ret->value = stats.median;
+	ret->lo = stats.min;
+	ret->hi = stats.max;
+	return RFL_OK;
 }
 
 enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum rfl_quantity usual)
@@ -445,9 +401,9 @@ enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum r
 }
 
 /* Measure the bytes of a cache, as defined by the first capture that has any. */
-static enum rfl_rc measure_cache(const struct rfl_config *config, enum rfl_quantity usual,
-				 struct rfl_measure *ret, enum rfl_quantity *as,
-				 struct rfl_err *err)
+static enum rfl_rc measure_cache(struct rfl_merge_job *job, const struct rfl_config *config,
+				 enum rfl_quantity usual, struct rfl_measure *ret,
+				 enum rfl_quantity *as, struct rfl_err *err)
 {
 	const struct rfl_joined *first;
 	size_t n;
@@ -460,7 +416,7 @@ static enum rfl_rc measure_cache(const struct rfl_config *config, enum rfl_quant
 		if (!config->counted[i].left_out && !isnan(total[*as].value))
 			break;
 	}
-	return measure(config, *as, ret, &first, &n, err);
+	return measure(job, config, *as, ret, &first, &n, err);
 }
 
 #define NOT_COUNTED "not counted: "
@@ -716,10 +672,10 @@ enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *
 		rfl_counters__steps(job, &config->counted[i]);
 	if ((rc = leave_out_clashes(job, config, RFL_QUANTITY_FLOPS, err)) ||
 	    (rc = leave_out_clashes(job, config, RFL_QUANTITY_DRAM, err)) ||
-	    (rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
-	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)) ||
-	    (rc = measure_cache(config, RFL_QUANTITY_L2, &m->l2, &m->l2_as, err)) ||
-	    (rc = measure_cache(config, RFL_QUANTITY_L1, &m->l1, &m->l1_as, err)))
+	    (rc = measure(job, config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
+	    (rc = measure(job, config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)) ||
+	    (rc = measure_cache(job, config, RFL_QUANTITY_L2, &m->l2, &m->l2_as, err)) ||
+	    (rc = measure_cache(job, config, RFL_QUANTITY_L1, &m->l1, &m->l1_as, err)))
 		return rc;
 	name_captures(job->in, config, m, &note);
 	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
@@ -729,7 +685,7 @@ enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *
 			m->part[q] = flops->capture->total[q].value / (double)flops->steps;
 	if (flops) {
 		find_precision(config, m);
-		rc = find_zero_flop(job, config, flops, m, err);
+		find_zero_flop(job, config, flops, m);
 	} else {
 		say_unknown(job, config, RFL_QUANTITY_FLOPS, m, &m->flops);
 	}

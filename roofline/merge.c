@@ -236,12 +236,11 @@ static enum rfl_rc count_work(struct rfl_merge_job *job, const struct rfl_config
 		return RFL_OK;
 	}
 	if (rc == RFL_EMISSING)
-		return rfl_missing_add(
+		rfl_missing_add(
 			job, c, why.msg,
 			"run roofline complexity with --models, --batch-sizes and --output-dir "
-			"DIR, then use --complexity-json DIR/summary.json",
-			err);
-	if (rc != RFL_OK)
+			"DIR, then use --complexity-json DIR/summary.json");
+	else if (rc != RFL_OK)
 		return rfl_fail(err, rc, why.native, "%s:%zu: %s", job->in->runs->files[0].path,
 				c->runs[0].run->line, why.msg);
 	return RFL_OK;
@@ -315,10 +314,8 @@ static enum rfl_rc resolve(struct rfl_merge_job *job, struct rfl_err *err)
 	for (size_t i = 0; i < job->n; i++) {
 		struct rfl_config *c = &job->configs[i];
 
-		rc = rfl_merge__roof(job, c, err);
-		if (rc == RFL_OK && c->key)
-			rc = count_work(job, i > 0 ? c - 1 : NULL, c, err);
-		if (rc)
+		rfl_merge__roof(job, c);
+		if (c->key && (rc = count_work(job, i > 0 ? c - 1 : NULL, c, err)))
 			return rc;
 		if (!c->missing && o->factor == RFL_TRAIN_EXACT && !o->as)
 			compare_with_ledger(job, c);
@@ -349,10 +346,12 @@ static enum rfl_rc resolve(struct rfl_merge_job *job, struct rfl_err *err)
 		if (rc == RFL_OK && o->by != RFL_BY_STEP)
 			rc = rfl_parts__find(job, c, &query, err);
 		else if (rc == RFL_OK && comparable)
-			rc = rfl_merge__choose(job, c, err);
+			rfl_merge__choose(job, c);
 		job->report->left_out += c->missing;
 	}
-	return rc;
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(&job->report->notes, "notes of the points", err);
+	return rc ? rc : rfl_arena_check(job->arena, "points", err);
 }
 
 /* Fail or, with --skip-missing, note the configurations left out. */
@@ -443,20 +442,18 @@ static void add_column(struct rfl_merge_job *job, struct member *group, size_t n
 
 /* Name the differences between points of the same environment, model, precision, mode and batch, as
  * in the summary. */
-static enum rfl_rc name_variants(struct rfl_merge_job *job, struct rfl_points *points,
-				 struct rfl_err *err)
+static void name_variants(struct rfl_merge_job *job, struct rfl_points *points)
 {
 	/* The config_hash also depends on these columns, which are not facts. If they are equal as
 	 * well, the hash itself is used. */
 	static const enum rfl_ledger_at hashed[] = { RFL_LEDGER_AT_momentum,
 						     RFL_LEDGER_AT_weight_decay,
 						     RFL_LEDGER_AT_config_hash };
-	struct member *members = rfl_alloc_array(points->n, sizeof(*members));
-	struct rfl_buf words = { .len = 0 };
+	struct member *members = rfl_arena_array(job->arena, points->n, sizeof(*members));
 	size_t n = 0, end;
 
 	if (!members)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		return;
 	for (size_t i = 0; i < job->n; i++)
 		if (!job->configs[i].missing) {
 			members[n] = (struct member){ .point = &points->points[n],
@@ -472,20 +469,16 @@ static enum rfl_rc name_variants(struct rfl_merge_job *job, struct rfl_points *p
 		if (end - begin < 2)
 			continue;
 		for (size_t i = begin; i < end; i++) {
-			rfl_buf_reset(&words);
+			struct rfl_buf words = { .len = 0 };
+
 			rfl_facts_apart_put(&apart, members[i].row, &words);
-			members[i].point->variant =
-				rfl_point__text(job->arena, rfl_buf_str(&words));
+			if (words.len || words.failed)
+				members[i].point->variant = rfl_merge__keep(job, &words);
 		}
 		for (size_t k = 0; k < RFL_ARRAY_LEN(hashed); k++)
 			add_column(job, &members[begin], end - begin,
 				   &rfl_ledger_fields[hashed[k]]);
 	}
-	enum rfl_rc rc = rfl_buf_check(&words, "variants of the points", err);
-
-	rfl_buf_fini(&words);
-	free(members);
-	return rc;
 }
 
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
@@ -512,8 +505,10 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	for (size_t i = 0; i < job.n && rc == RFL_OK; i++)
 		if (!job.configs[i].missing)
 			rc = rfl_merge__point(&job, &job.configs[i], &pts->points[pts->n++], err);
-	if (rc || (rc = name_variants(&job, pts, err)) ||
-	    (options->by != RFL_BY_STEP && (rc = rfl_parts__points(&job, pts, err))) ||
+	if (rc)
+		goto done;
+	name_variants(&job, pts);
+	if ((options->by != RFL_BY_STEP && (rc = rfl_parts__points(&job, pts, err))) ||
 	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)) ||
 	    (rc = rfl_arena_check(job.arena, "points", err)))
 		goto done;

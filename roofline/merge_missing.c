@@ -24,19 +24,20 @@ struct rfl_missing_fact {
 	const struct rfl_config *who[WHO_SHOWN];
 };
 
-enum rfl_rc rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const char *fact,
-			    const char *fix, struct rfl_err *err)
+void rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const char *fact,
+		     const char *fix)
 {
 	struct rfl_missing *m = &job->missing;
-	struct rfl_missing_fact *f = NULL;
+	struct rfl_missing_fact *f = m->facts;
 
 	config->missing = true;
-	for (size_t i = 0; i < m->n && !f; i++)
-		if (strcmp(m->facts[i].fact, fact) == 0)
-			f = &m->facts[i];
-	if (!f) {
-		if (rfl_grow(&m->facts, &m->cap, m->n + 1, SIZE_MAX, err) != RFL_OK)
-			return RFL_ENOMEM;
+	while (f < m->facts + m->n && strcmp(f->fact, fact) != 0)
+		f++;
+	if (f == m->facts + m->n) {
+		if (rfl_grow(&m->facts, &m->cap, m->n + 1, SIZE_MAX, NULL) != RFL_OK) {
+			job->report->notes.failed = true;
+			return;
+		}
 		f = &m->facts[m->n++];
 		*f = (struct rfl_missing_fact){ .fact = rfl_merge__text(job, "%s", fact),
 						.fix = rfl_merge__text(job, "%s", fix) };
@@ -44,7 +45,6 @@ enum rfl_rc rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config
 	if (f->nwho < WHO_SHOWN)
 		f->who[f->nwho] = config;
 	f->nwho++;
-	return RFL_OK;
 }
 
 void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *out)
@@ -75,10 +75,9 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 	}
 }
 
-enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const char *key,
-				const struct rfl_peak *peak, const char *on,
-				const char *unsupported, struct rfl_buf *fact, struct rfl_buf *fix,
-				struct rfl_err *err)
+void rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const char *key,
+			 const struct rfl_peak *peak, const char *on, const char *unsupported,
+			 struct rfl_buf *fact, struct rfl_buf *fix)
 {
 	const struct rfl_peaks_env *env = rfl_peaks_find(peaks, name);
 	const char *path = peaks->path ? peaks->path : "peaks.json", **names, *near;
@@ -88,7 +87,7 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 	bool measured;
 
 	if (peak && rfl_peak_usable(peak))
-		return RFL_OK;
+		return;
 	if (env && env->kind)
 		on = strcmp(env->kind, "cpu") == 0                         ? "cpu"
 		     : strstr(device, "Apple")                             ? "mps"
@@ -102,8 +101,9 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 	}
 	if (!env) {
 		names = rfl_alloc_array(peaks->nenvs + 1, sizeof(*names));
+		fact->failed = fact->failed || !names;
 		if (!names)
-			return rfl_fail(err, RFL_ENOMEM, 0, "ceilings: out of memory");
+			return;
 		rfl_buf_printf(fact, "environment '%s' is not in the file (it has: ", name);
 		for (size_t i = 0; i < peaks->nenvs; i++) {
 			names[i] = peaks->envs[i].name;
@@ -118,7 +118,7 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 			       "machine%s",
 			       name, backend, path, any);
 		free(names);
-		return RFL_OK;
+		return;
 	}
 	/* of an Apple GPU, the engine measures anything that a run needs */
 	measured = on && strcmp(on, "mps") == 0;
@@ -134,7 +134,7 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 			       peak->reason ? ")" : "");
 	if (peak && peak->status == RFL_PEAK_UNSUPPORTED) {
 		rfl_buf_printf(fix, "the device does not support this; %s", unsupported);
-		return RFL_OK;
+		return;
 	}
 	if (on && strcmp(on, "another") == 0)
 		rfl_buf_puts(fix, "'roofline peaks measure' measures NVIDIA and Apple GPUs only; "
@@ -151,34 +151,32 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 			       "data sheet or another benchmark: ",
 			       (int)strcspn(key, "."), key);
 	rfl_buf_printf(fix, "roofline peaks set %s %s %s VALUE --source TEXT", path, name, cell);
-	return RFL_OK;
 }
 
 /* Note the problem with an environment or one of its cells, if any. */
-static enum rfl_rc check(struct rfl_merge_job *job, const char *key, const struct rfl_peak *peak,
-			 struct rfl_config *c, struct rfl_err *err)
+static void check(struct rfl_merge_job *job, const char *key, const struct rfl_peak *peak,
+		  struct rfl_config *c)
 {
 	struct rfl_buf fact = { .len = 0 }, fix = { .len = 0 };
-	enum rfl_rc rc = rfl_missing_ceiling(job->in->peaks, c->env, key, peak, c->row->backend,
-					     FIX_THE_RUN, &fact, &fix, err);
 
-	if (rc == RFL_OK && fact.len)
-		rc = rfl_missing_add(job, c, rfl_buf_str(&fact), rfl_buf_str(&fix), err);
+	rfl_missing_ceiling(job->in->peaks, c->env, key, peak, c->row->backend, FIX_THE_RUN, &fact,
+			    &fix);
+	if (fact.len)
+		rfl_missing_add(job, c, rfl_buf_str(&fact), rfl_buf_str(&fix));
+	job->report->notes.failed = job->report->notes.failed || fact.failed || fix.failed;
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
-	return rc;
 }
 
-enum rfl_rc rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config,
-			    struct rfl_err *err)
+void rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config)
 {
 	const struct rfl_ceiling *ceiling = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc;
 
-	rc = rfl_ceiling_find(config->row->backend, config->row->precision, &ceiling, &why);
-	if (rc != RFL_OK)
-		return rfl_missing_add(job, config, why.msg, FIX_THE_RUN, err);
+	if (rfl_ceiling_find(config->row->backend, config->row->precision, &ceiling, &why)) {
+		rfl_missing_add(job, config, why.msg, FIX_THE_RUN);
+		return;
+	}
 	config->key = ceiling->key;
 	config->penv = rfl_peaks_find(job->in->peaks, config->env);
 	if (config->penv) {
@@ -186,10 +184,9 @@ enum rfl_rc rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config
 		config->compute = rfl_peaks_compute(config->penv, config->key);
 		config->dram = rfl_peaks_dram(config->penv);
 	}
-	rc = check(job, config->key, config->compute, config, err);
-	if (rc == RFL_OK && config->penv)
-		rc = check(job, "DRAM", config->dram, config, err);
-	return rc;
+	check(job, config->key, config->compute, config);
+	if (config->penv)
+		check(job, "DRAM", config->dram, config);
 }
 
 /* Devices have several names: "Tesla T4" and "NVIDIA T4". */

@@ -95,20 +95,19 @@ static struct rfl_part part_of(const struct rfl_range *r, size_t index)
 	return p;
 }
 
-/* Sum the ranges of each part, sorted by name, over blocks, grids and passes. */
-static enum rfl_rc gather(struct rfl_merge_job *job, const struct rfl_capture *c,
-			  enum rfl_range_kind kind, struct rfl_part **ret, size_t *n,
-			  struct rfl_err *err)
+/* Sum the ranges of each part, sorted by name, over blocks, grids and passes.
+ * @return their number */
+static size_t gather(struct rfl_merge_job *job, const struct rfl_capture *c,
+		     enum rfl_range_kind kind, struct rfl_part **ret)
 {
 	struct rfl_part *parts = rfl_arena_array(job->arena, c->nranges, sizeof(*parts));
 	size_t all = 0, kept = 0;
 
-	if (!parts)
-		return rfl_arena_check(job->arena, "points", err);
-	for (size_t i = 0; i < c->nranges; i++)
+	for (size_t i = 0; parts && i < c->nranges; i++)
 		if (c->ranges[i].kind == kind)
 			parts[all++] = part_of(&c->ranges[i], i);
-	qsort(parts, all, sizeof(*parts), by_name_and_index);
+	if (all)
+		qsort(parts, all, sizeof(*parts), by_name_and_index);
 	for (size_t i = 0; i < all; i++) {
 		struct rfl_part *to = kept > 0 ? &parts[kept - 1] : NULL;
 
@@ -121,26 +120,23 @@ static enum rfl_rc gather(struct rfl_merge_job *job, const struct rfl_capture *c
 		add_time(&to->bwd_s, parts[i].bwd_s);
 	}
 	*ret = parts;
-	*n = kept;
-	return RFL_OK;
+	return kept;
 }
 
-/* Replace times and numbers of launches with those of another capture, which has all the kernels.
- * The other amounts are scaled to its launches; kernels that only it has are added.
- * @return RFL_ENOTFOUND: the other capture lacks a kernel */
-static enum rfl_rc take_times(struct rfl_merge_job *job, struct rfl_parts *parts,
-			      const struct rfl_capture *from, struct rfl_err *err)
+/* Replace times and numbers of launches with those of another capture, if it has all the kernels.
+ * The other amounts are scaled to its launches; kernels that only it has are added. */
+static bool take_times(struct rfl_merge_job *job, struct rfl_parts *parts,
+		       const struct rfl_capture *from)
 {
 	struct rfl_part *timed = NULL;
-	size_t n = 0;
-	enum rfl_rc rc = gather(job, from, parts->kind, &timed, &n, err);
+	const size_t n = gather(job, from, parts->kind, &timed);
 
-	for (size_t i = 0; i < parts->n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < parts->n; i++) {
 		const struct rfl_part *p = &parts->parts[i];
-		struct rfl_part *t = bsearch(p, timed, n, sizeof(*timed), by_name);
+		struct rfl_part *t = n ? bsearch(p, timed, n, sizeof(*timed), by_name) : NULL;
 
 		if (!t || p->sum.launches < 1 || t->sum.launches < 1)
-			return RFL_ENOTFOUND;
+			return false;
 		for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 			struct rfl_amount *a = &t->sum.amount[q];
 
@@ -151,33 +147,24 @@ static enum rfl_rc take_times(struct rfl_merge_job *job, struct rfl_parts *parts
 			a->launches = a->launches < p->sum.launches ? 0 : t->sum.launches;
 		}
 	}
-	if (rc == RFL_OK) {
-		parts->parts = timed;
-		parts->n = n;
-	}
-	return rc;
+	parts->parts = timed;
+	parts->n = n;
+	return true;
 }
 
 /* Use the kernel times of a tool that recorded only times and therefore did not slow kernels down.
  */
-static enum rfl_rc find_times(struct rfl_merge_job *job, const struct rfl_config *c,
-			      struct rfl_parts *parts, struct rfl_err *err)
+static void find_times(struct rfl_merge_job *job, const struct rfl_config *c,
+		       struct rfl_parts *parts)
 {
-	for (size_t i = 0; i < c->ncounted; i++) {
+	for (size_t i = 0; i < c->ncounted && parts->timed == parts->counted; i++) {
 		const struct rfl_joined *other = &c->counted[i];
-		enum rfl_rc rc;
 
-		if (other->left_out || other == parts->counted ||
-		    !has(other->capture, RFL_RANGE_KERNEL, RFL_QUANTITY_TIME) ||
-		    has_work(other->capture))
-			continue;
-		rc = take_times(job, parts, other->capture, err);
-		if (rc == RFL_OK)
+		if (!other->left_out && other != parts->counted &&
+		    has(other->capture, RFL_RANGE_KERNEL, RFL_QUANTITY_TIME) &&
+		    !has_work(other->capture) && take_times(job, parts, other->capture))
 			parts->timed = other;
-		if (rc != RFL_ENOTFOUND)
-			return rc;
 	}
-	return RFL_OK;
 }
 
 static int by_layer_name(const void *part, const void *layer)
@@ -224,7 +211,7 @@ enum rfl_rc rfl_parts__find(struct rfl_merge_job *job, struct rfl_config *c,
 						    RFL_QUANTITY_TIME };
 	const bool kernels = job->options->by == RFL_BY_KERNEL;
 	struct rfl_parts *parts = &c->parts;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	parts->kind = kernels ? RFL_RANGE_KERNEL : RFL_RANGE_LAYER;
 	for (size_t q = 0; q < RFL_ARRAY_LEN(wanted) && !parts->counted; q++)
@@ -234,13 +221,13 @@ enum rfl_rc rfl_parts__find(struct rfl_merge_job *job, struct rfl_config *c,
 				parts->counted = &c->counted[i];
 	if (!parts->counted)
 		return RFL_OK;
-	rc = gather(job, parts->counted->capture, parts->kind, &parts->parts, &parts->n, err);
+	parts->n = gather(job, parts->counted->capture, parts->kind, &parts->parts);
 	parts->timed = parts->counted;
-	if (rc == RFL_OK && kernels && has_work(parts->counted->capture))
-		rc = find_times(job, c, parts, err);
-	else if (rc == RFL_OK && !kernels && c->work.flops > 0)
+	if (kernels && has_work(parts->counted->capture))
+		find_times(job, c, parts);
+	else if (!kernels && c->work.flops > 0)
 		rc = count_layers(job, c, parts, query, err);
-	if (rc == RFL_OK)
+	if (parts->n)
 		qsort(parts->parts, parts->n, sizeof(*parts->parts), kernels ? by_time : by_index);
 	return rc;
 }

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/num.h"
 #include "base/stats.h"
+#include "base/text.h"
 #include "roofline/verdict.h"
 
 const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compulsory",
@@ -43,15 +44,14 @@ static const char *obstacle(struct rfl_merge_job *job, const struct rfl_measured
 			  : NULL;
 }
 
-static enum rfl_rc demand(struct rfl_merge_job *job, struct rfl_config *c, const char *what,
-			  const struct rfl_measure *x, const char *why, struct rfl_err *err)
+static void demand(struct rfl_merge_job *job, struct rfl_config *c, const char *what,
+		   const struct rfl_measure *x, const char *why)
 {
 	const struct rfl_ledger_row *row = c->row;
 	const size_t before = job->missing.n;
 	const char *fix =
 		"count again with the metrics named above ('roofline counters list --chip CHIP "
 		"--ncu' lists those of a GPU), or use the count (--ai auto, --flops auto)";
-	enum rfl_rc rc;
 
 	if (c->measured->refused && isnan(x->value))
 		fix = "follow the advice in the reason ('roofline counters check' verifies it), "
@@ -62,15 +62,14 @@ static enum rfl_rc demand(struct rfl_merge_job *job, struct rfl_config *c, const
 	else if (c->measured->no_steps || c->measured->doubtful)
 		fix = "use --counter-steps LABEL=N with the number of steps of the profiled run, "
 		      "or use the count (--ai auto, --flops auto)";
-	rc = rfl_missing_add(job, c,
-			     rfl_merge__text(job, "%s from counters for %s %s %s bs%lld %s%s%s: %s",
-					     what, c->env, row->model, row->precision,
-					     (long long)row->batch, row->mode,
-					     row->layout && *row->layout ? " " : "",
-					     row->layout ? row->layout : "", why),
-			     fix, err);
+	rfl_missing_add(job, c,
+			rfl_merge__text(job, "%s from counters for %s %s %s bs%lld %s%s%s: %s",
+					what, c->env, row->model, row->precision,
+					(long long)row->batch, row->mode,
+					row->layout && *row->layout ? " " : "",
+					row->layout ? row->layout : "", why),
+			fix);
 	job->missing.of_counters += job->missing.n - before;
-	return rc;
 }
 
 /* Return why there are no counters. */
@@ -85,28 +84,25 @@ static const char *no_capture(struct rfl_merge_job *job, const struct rfl_config
 			       status ? status : "");
 }
 
-enum rfl_rc rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c, struct rfl_err *err)
+void rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c)
 {
 	const struct rfl_merge_options *o = job->options;
 	const struct rfl_measured *m = c->measured;
 	const bool demanded = o->ai == RFL_AI_COUNTERS;
 	const char *why;
-	enum rfl_rc rc = RFL_OK;
 
 	if (demanded || (o->ai == RFL_AI_AUTO && m->any)) {
 		why = m->any ? obstacle(job, m, &m->bytes, demanded) : no_capture(job, c);
 		c->bytes_counted = !why;
 		if (why && demanded)
-			rc = demand(job, c, "DRAM bytes", &m->bytes, why, err);
+			demand(job, c, "DRAM bytes", &m->bytes, why);
 		else if (why)
 			c->bytes_why = why;
 	}
-	if (rc)
-		return rc;
 	if (o->flops != RFL_FLOPS_COUNTERS) {
 		if (m->any && isnan(m->flops.value))
 			c->flops_why = m->flops.why;
-		return RFL_OK;
+		return;
 	}
 	why = m->any ? obstacle(job, m, &m->flops, true) : no_capture(job, c);
 	if (!why && m->foreign != RFL_QUANTITY_COUNT)
@@ -115,7 +111,8 @@ enum rfl_rc rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c, s
 			100 * (1 - m->expected_share), c->row->precision,
 			rfl_quantity_info(m->foreign)->name);
 	c->flops_counted = !why;
-	return why ? demand(job, c, "FLOPs", &m->flops, why, err) : RFL_OK;
+	if (why)
+		demand(job, c, "FLOPs", &m->flops, why);
 }
 
 /* The intensity of a cache: the FLOPs of the point over the counted bytes. */
@@ -191,11 +188,9 @@ static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config 
 		{ offsetof(struct rfl_run_times, opt_ms_mean), &p->opt_ms },
 		{ offsetof(struct rfl_run_times, data_wait_ms_mean), &p->data_wait_ms },
 	};
-	double *values = rfl_alloc_array(c->nruns, sizeof(*values));
-	enum rfl_rc rc = RFL_OK;
+	double *values = rfl_arena_array(job->arena, c->nruns, sizeof(*values));
+	enum rfl_rc rc = rfl_arena_check(job->arena, "points", err);
 
-	if (!values)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
 		struct rfl_stats stats = { .median = NAN };
 		size_t n = 0;
@@ -210,7 +205,6 @@ static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config 
 			rc = rfl_stats_describe(values, n, &stats, err);
 		*parts[i].to = stats.median;
 	}
-	free(values);
 	p->step_median_s /= 1e3;
 	p->step_s = samples / c->rate.mean;
 	p->samples_per_s = (double)p->batch / p->step_s;
@@ -294,46 +288,38 @@ const char *rfl_merge__ceiling_of(enum rfl_quantity part)
 /* Smaller shares of the FLOPs are ignored. */
 #define LEAST_PART 0.005
 
-/* A ceiling for FLOPs in several precisions. */
-struct mixed_roof {
-	double flop_per_s; /* harmonic mean of the ceilings, weighted by FLOPs */
-	char key[96];      /* "0.97 fp16.matrix + 0.03 fp32.vector" */
-};
-
-/* Combine the ceilings of all precisions of the counted FLOPs.
- * @param key  ceiling of the precision of the run
+/* Combine the ceilings of all precisions of the counted FLOPs: the harmonic mean, weighted by
+ * FLOPs.
+ * @param key  in: ceiling of the precision of the run; out: "0.97 fp16.matrix + 0.03 fp32.vector"
  * @return false if there is only one precision or the file lacks a ceiling */
-static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *env,
-		      const char *key, struct mixed_roof *ret)
+static bool mix_roofs(struct rfl_merge_job *job, const struct rfl_config *c, const char **key,
+		      double *flop_per_s)
 {
-	struct mixed_roof mixed = { .key = "" };
+	const double *part = c->measured->part;
+	const char *mixed = "";
 	double all = 0, time = 0;
-	size_t len = 0, n = 0;
+	size_t n = 0;
 
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (rfl_quantity_is_flops((enum rfl_quantity)q) && m->part[q] > 0)
-			all += m->part[q];
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const char *part = rfl_merge__ceiling_of((enum rfl_quantity)q);
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (rfl_quantity_is_flops(q) && part[q] > 0)
+			all += part[q];
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const char *ceiling = rfl_merge__ceiling_of(q);
 		const struct rfl_peak *peak;
 
-		if (!rfl_quantity_is_flops((enum rfl_quantity)q) ||
-		    !(m->part[q] >= LEAST_PART * all))
+		if (!rfl_quantity_is_flops(q) || !(part[q] >= LEAST_PART * all))
 			continue;
-		peak = part ? rfl_peaks_compute(env, part) : NULL;
+		peak = ceiling ? rfl_peaks_compute(c->penv, ceiling) : NULL;
 		if (!peak || !rfl_peak_usable(peak))
 			return false;
-		time += m->part[q] / peak->value;
-		len += (size_t)snprintf(mixed.key + len, sizeof(mixed.key) - len, "%s%.2f %s",
-					n ? " + " : "", m->part[q] / all, part);
-		if (len >= sizeof(mixed.key))
-			return false;
-		n++;
+		time += part[q] / peak->value;
+		mixed = rfl_merge__text(job, "%s%s%.2f %s", mixed, n++ ? " + " : "", part[q] / all,
+					ceiling);
 	}
-	if (n < 2 || env->short_form || !strstr(mixed.key, key))
+	if (n < 2 || c->penv->short_form || !strstr(mixed, *key))
 		return false;
-	mixed.flop_per_s = all / time;
-	*ret = mixed;
+	*flop_per_s = all / time;
+	*key = mixed;
 	return true;
 }
 
@@ -360,11 +346,10 @@ static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, str
 	enum rfl_fusion fusion = RFL_FUSION_UNFUSED;
 	struct rfl_roof roof = { .compute_flop_per_s = c->compute->value,
 				 .bandwidth_byte_per_s = c->dram->value };
-	struct mixed_roof mixed = { .key = "" };
+	const char *key = c->key;
+	const bool mixed = c->flops_counted && mix_roofs(job, c, &key, &roof.compute_flop_per_s);
 
 	p->flops_per_step = c->flops_counted ? c->measured->flops.value : w->flops;
-	if (c->flops_counted && mix_roofs(c->measured, c->penv, c->key, &mixed))
-		roof.compute_flop_per_s = mixed.flop_per_s;
 	p->attained_gflops = p->flops_per_step / p->step_s / 1e9;
 	p->attained_gflops_lo = p->flops_per_step / p->step_s_hi / 1e9;
 	p->attained_gflops_hi = p->flops_per_step / p->step_s_lo / 1e9;
@@ -399,10 +384,9 @@ static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, str
 	rfl_merge__compare(job, &roof, p);
 	if (fabs(p->headroom_s) < p->step_s * ON_THE_ROOF)
 		p->headroom_s = 0;
-	p->compute_key = rfl_point__text(job->arena, mixed.key[0] ? mixed.key : c->key);
+	p->compute_key = rfl_point__text(job->arena, key);
 	p->peak_gflops_status = rfl_point__text(
-		job->arena,
-		rfl_peak_status_name(mixed.key[0] ? RFL_PEAK_DERIVED : c->compute->status));
+		job->arena, rfl_peak_status_name(mixed ? RFL_PEAK_DERIVED : c->compute->status));
 	p->peak_gbps_status = rfl_point__text(job->arena, rfl_peak_status_name(c->dram->status));
 	p->flops_source = rfl_merge__source(job, c->flops_counted ? "counters" : w->flops_source,
 					    c->flops_why);
@@ -450,20 +434,15 @@ static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_
 			       100 * m->zero_share, m->zero_longest);
 }
 
-/* Return true if a run has the flag "unstable". Flags are separated by blanks. */
 static bool any_unstable(const struct rfl_config *c)
 {
-	static const char word[] = "unstable";
-	size_t len;
-
 	for (size_t i = 0; i < c->nruns; i++) {
 		const char *flags = c->runs[i].run->like->flags;
+		struct rfl_span rest = rfl_span_of(flags ? flags : ""), flag;
 
-		for (; flags && *flags; flags += len + strspn(flags + len, " ")) {
-			len = strcspn(flags, " ");
-			if (len == sizeof(word) - 1 && strncmp(flags, word, len) == 0)
+		while (rfl_span_next_word(&rest, &flag))
+			if (rfl_span_is(flag, "unstable"))
 				return true;
-		}
 	}
 	return false;
 }

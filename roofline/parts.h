@@ -137,7 +137,7 @@ struct rfl_merge_job {
 	const struct rfl_merge_inputs *in;
 	const struct rfl_merge_options *options;
 	struct rfl_merge_report *report;
-	struct rfl_arena *arena; /**< of the points; rfl_merge() checks it at its end */
+	struct rfl_arena *arena; /**< of the points; checked, with the notes, at the end */
 	struct rfl_repeats *repeats;
 	size_t n;
 	struct rfl_config *configs;
@@ -167,8 +167,8 @@ int64_t rfl_merge__batch(const struct rfl_ledger_row *row);
 
 /** Record that a configuration lacks a fact: "compute.fp32.vector (unknown: not measured)".
  * @param fix  the commands that supply the fact */
-enum rfl_rc rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const char *fact,
-			    const char *fix, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const char *fact,
+		     const char *fix);
 
 /** Write one line per fact, with the runs that need it and its fix, or only the facts if `brief` is
  * set. There is no final newline. */
@@ -180,14 +180,12 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
  * @param on           the backend of the runs, for --backend; NULL: unknown
  * @param unsupported  the fix for a cell that the device does not support
  */
-enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *env, const char *key,
-				const struct rfl_peak *peak, const char *on,
-				const char *unsupported, struct rfl_buf *fact, struct rfl_buf *fix,
-				struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *env, const char *key,
+			 const struct rfl_peak *peak, const char *on, const char *unsupported,
+			 struct rfl_buf *fact, struct rfl_buf *fix);
 
 /** Find the two ceilings of a configuration, or record the missing facts. */
-enum rfl_rc rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config);
 
 /** The name of a capture for messages: its file, else its label. */
 const char *rfl_counters__name(const struct rfl_capture *c);
@@ -246,8 +244,7 @@ const char *rfl_merge__ceiling_of(enum rfl_quantity part);
 
 /** Choose between counts and counters, or record that counters requested by the user are
  * missing. */
-enum rfl_rc rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *config,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *config);
 
 /** Fill in all columns of a point from a configuration with work and roof. */
 enum rfl_rc rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config,

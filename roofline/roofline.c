@@ -167,19 +167,18 @@ void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_cou
 }
 
 /* Append the problem with an environment or one of its cells, if any, and its fix. */
-static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const char *key,
-			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
+static void check(const struct rfl_peaks *peaks, const char *env, const char *key,
+		  const struct rfl_peak *peak, struct rfl_buf *text)
 {
 	struct rfl_buf fact = { .len = 0 }, fix = { .len = 0 };
-	enum rfl_rc rc = rfl_missing_ceiling(peaks, env, key, peak, NULL,
-					     "choose another --precision", &fact, &fix, err);
 
+	rfl_missing_ceiling(peaks, env, key, peak, NULL, "choose another --precision", &fact, &fix);
 	if (fact.len)
 		rfl_buf_printf(text, "%s%s; fix: %s", text->len ? "; " : "", rfl_buf_str(&fact),
 			       rfl_buf_str(&fix));
+	text->failed = text->failed || fact.failed || fix.failed;
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
-	return rc;
 }
 
 /* The name of a ceiling in messages. The short form has one for all keys. */
@@ -214,11 +213,10 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 		elementwise = rfl_peaks_compute(e, ceiling->elementwise);
 		dram = rfl_peaks_dram(e);
 	}
-	rc = check(peaks, env, compute_key, compute, &text, err);
-	if (rc == RFL_OK && e)
-		rc = check(peaks, env, "DRAM", dram, &text, err);
-	if (rc == RFL_OK)
-		rc = rfl_buf_check(&text, env, err);
+	check(peaks, env, compute_key, compute, &text);
+	if (e)
+		check(peaks, env, "DRAM", dram, &text);
+	rc = rfl_buf_check(&text, env, err);
 	if (rc == RFL_OK && text.len)
 		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: %s",
 			      peaks->path ? peaks->path : "peaks.json", rfl_buf_str(&text));
@@ -237,20 +235,21 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 		.compute_key = compute_key,
 		.vector_key = ceiling->elementwise,
 	};
-	const bool unknown = isnan(ret->vector_flop_per_s);
-	const char *const vector_name = name_of(e, ret->vector_key, vector_cell);
-
 	rfl_num_si(ret->compute_flop_per_s, "FLOP/s", 4, rate, sizeof(rate));
 	rfl_num_si(ret->bandwidth_byte_per_s, "B/s", 4, bandwidth, sizeof(bandwidth));
 	rfl_num_si(ret->vector_flop_per_s, "FLOP/s", 4, vector, sizeof(vector));
-	(void)snprintf(
-		ret->about, sizeof(ret->about),
-		unknown ? "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; the "
-			  "ceiling for elementwise operations (%s) is unknown, so they take "
-			  "no time."
-			: "Ceilings of %s: %s (%s) for multiply-adds, %s (%s) for elementwise "
-			  "operations, %s of DRAM.",
-		e->name, rate, name_of(e, compute_key, cell), unknown ? bandwidth : vector,
-		vector_name, bandwidth);
+	const char *const name = name_of(e, compute_key, cell);
+	const char *const vector_name = name_of(e, ret->vector_key, vector_cell);
+
+	if (isnan(ret->vector_flop_per_s))
+		(void)snprintf(ret->about, sizeof(ret->about),
+			       "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; the ceiling "
+			       "for elementwise operations (%s) is unknown, so they take no time.",
+			       e->name, rate, name, bandwidth, vector_name);
+	else
+		(void)snprintf(ret->about, sizeof(ret->about),
+			       "Ceilings of %s: %s (%s) for multiply-adds, %s (%s) for elementwise "
+			       "operations, %s of DRAM.",
+			       e->name, rate, name, vector, vector_name, bandwidth);
 	return RFL_OK;
 }

@@ -182,7 +182,7 @@ static void cpuid_agrees_with_the_system(void **state)
 
 	const struct rfl_machine shown = *m;
 
-	assert_ok(rfl_machine__caches_cpuid(m, &err), &err);
+	rfl_machine__caches_cpuid(m);
 	for (size_t i = 0; i < m->ncaches; i++) {
 		const struct rfl_cache *c = rfl_machine_cache(&shown, m->caches[i].level);
 

@@ -1,4 +1,5 @@
 /* The loops: every one that can run here computes what it says, on as many numbers as it says. */
+#include "tests/unit/ieee_unpack.h"
 #include "tests/unit/rfl_test.h"
 
 #include <math.h>
@@ -160,7 +161,7 @@ static double get(const char *type, const unsigned char *array, size_t i)
 
 	memcpy(&bits, array + i * bytes_of(type), bytes_of(type));
 	if (format)
-		return rfl_ieee_unpack(format, (uint32_t)bits);
+		return ieee_unpack(format, (uint32_t)bits);
 	if (is(type, "int32"))
 		return (double)(int32_t)(uint32_t)bits;
 	if (is(type, "int8"))
