@@ -129,8 +129,7 @@ static enum rfl_rc group(const struct rfl_merge_inputs *in, const struct rfl_mer
 {
 	const struct rfl_repeats_options o = {
 		.metric = &rfl_ledger_metrics[0], /* samples_per_s */
-		.envs = options->envs,
-		.nenvs = options->nenvs,
+		.filters = { { RFL_LEDGER_AT_env, options->envs, options->nenvs } },
 	};
 	enum rfl_rc rc = rfl_repeats_new(in->runs, &o, &ret->repeats, err);
 	const struct rfl_repeats *r = ret->repeats;
