@@ -6,7 +6,6 @@
 #include "ledger/runs.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "complexity/zoo.h"
 #include "ledger/facts.h"
 #include "ledger/file/steps.h"
