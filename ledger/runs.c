@@ -383,7 +383,7 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 	} parts[] = { { &row->model, label.model },
 		      { &row->precision, label.precision },
 		      { &row->mode, label.mode } };
-	const char *what = NULL;
+	const char *what;
 	char env[49];
 	enum rfl_rc rc = RFL_OK;
 
@@ -423,14 +423,7 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 		rc = set(l, &row->status, "ok", err);
 	else if (rc == RFL_OK && !row->status)
 		rc = set(l, &row->status, "unknown", err);
-	if (!row->model)
-		what = "model";
-	else if (!row->precision)
-		what = "precision";
-	else if (row->batch < 1)
-		what = "batch";
-	else if (!row->env)
-		what = "env";
+	what = rfl_facts_lack(row);
 	if (rc || !what)
 		return rc;
 	return rfl_fail(

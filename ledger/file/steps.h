@@ -52,7 +52,7 @@ enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct 
 				 struct rfl_ledger_source from[RFL_LEDGER_NREAD],
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Find the column that is named by `source` up to `end`, without trailing blanks. -1: none. */
+/* Find the column that is named by `source` up to `end`, without blanks around it. -1: none. */
 int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const char *end);
 
 /* Append the column names of a table to a message, at most 40: "'a', 'b'". */

@@ -242,18 +242,6 @@ static void replace_before(struct builder *b, struct entry *e)
 	rfl_buf_puts(b->notes, "); they are averaged separately\n");
 }
 
-/* Return the name of a missing part of the configuration. NULL: none is missing. */
-static const char *unknown_part(const struct rfl_ledger_row *row)
-{
-	if (!row->env)
-		return "env";
-	if (!row->model)
-		return "model";
-	if (!row->precision)
-		return "precision";
-	return row->batch < 1 ? "batch" : NULL;
-}
-
 /* Add a run if it is ok. */
 static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
@@ -273,7 +261,7 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 	}
 	if (!rfl_text_same(run->like->status, "ok"))
 		return RFL_OK; /* handled later, because a retry may have succeeded */
-	empty = unknown_part(run->like);
+	empty = rfl_facts_lack(run->like);
 	if (empty) {
 		rfl_buf_init(&where, 0);
 		rfl_runs_where(b->runs, run, &where);
@@ -323,7 +311,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 		put_where(b, " (", run);
 		rfl_buf_puts(b->notes, ")\n");
 	}
-	if (unknown_part(row))
+	if (rfl_facts_lack(row))
 		return RFL_OK; /* the run failed before its configuration was known */
 
 	/* If parts of its configuration are unknown, use the first one that matches the known
