@@ -65,12 +65,6 @@ char *rfl_ledger__beside(const char *path, const char *suffix);
 /* Remove the file with that suffix, which is derived from the ledger, if it exists. */
 void rfl_ledger__drop(const char *path, const char *suffix);
 
-/* Open rows as a table with the header of another table.
- * @param text  empty buffer for the new table; release it after the table */
-enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows, size_t len,
-				  struct rfl_buf *text, struct rfl_csv **ret,
-				  struct rfl_err *err) RFL_WARN_UNUSED;
-
 /* Return true if the file is empty or only contains the beginning of a ledger header, possibly
  * followed by zero bytes: it was cut short on creation and has no rows. Return false if it cannot
  * be read. */
