@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -14,6 +13,7 @@
 #include "rfl_config.h"
 
 /* clang-format off */
+/* in the order of the help page; hidden commands are last */
 #define COMMANDS(X) \
 	X(run) X(train) X(env) \
 	X(matrix_expand) X(matrix_run) X(matrix_status) X(matrix_slurm) X(matrix_merge) \
@@ -109,9 +109,8 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 	const char *near;
 	size_t n = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
-		if (!commands[i]->hidden)
-			names[n++] = commands[i]->name;
+	for (; n < RFL_ARRAY_LEN(commands) && !commands[n]->hidden; n++)
+		names[n] = commands[n]->name;
 	near = rfl_text_nearest(name, names);
 	for (size_t i = 0; !near && i < n; i++) { /* try the groups */
 		const size_t len = strcspn(names[i], " ");
@@ -156,7 +155,7 @@ static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv
 			rc = rfl_cli_unknown_command(rfl_buf_str(&words), err);
 	} else {
 		for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
-			if (rfl_cmd_in_group(commands[i], group) && !commands[i]->hidden)
+			if (rfl_cmd_in_group(commands[i], group))
 				rfl_buf_printf(&words, "%s%s", words.len > 0 ? ", " : "",
 					       commands[i]->name + strlen(group) + 1);
 		rc = rfl_fail(err, RFL_EUSAGE, 0,

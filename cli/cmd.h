@@ -146,7 +146,9 @@ void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
 /** Whether the list contains this value. */
 bool rfl_opt_list_has(const struct rfl_opt_list *list, const char *text);
 
-/** The command at index i, in the order of the help page; NULL after the last. */
+/** The command at index i, in the order of the help page, then the hidden ones; NULL after the
+ * last.
+ */
 const struct rfl_cmd *rfl_cmd_at(size_t i);
 
 /** The command with exactly this name ("peaks measure"), or NULL. */

@@ -78,14 +78,12 @@ enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy, struct rf
 		l->fd[i] = open_lock(l->path[i]);
 		if (l->fd[i] >= 0 && flock(l->fd[i], LOCK_EX | LOCK_NB) == 0)
 			continue;
-		if (l->fd[i] >= 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
-			*busy = true;
-			rfl_device_lock_release(l);
-			return RFL_OK;
-		}
 		const int code = errno;
 
+		*busy = l->fd[i] >= 0 && (code == EWOULDBLOCK || code == EINTR);
 		rfl_device_lock_release(l);
+		if (*busy)
+			return RFL_OK;
 		return rfl_fail(err, RFL_EIO, code,
 				"%s: cannot lock the device: %s; set ROOFLINE_LOCK_DIR to a local "
 				"folder, or use --share-device",

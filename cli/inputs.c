@@ -63,12 +63,9 @@ enum rfl_rc rfl_cli_load_repeats(const char *const *paths, size_t npaths,
 {
 	const struct rfl_repeats_options options = {
 		.metric = &rfl_ledger_metrics[a->metric],
-		.envs = envs,
-		.nenvs = nenvs,
-		.models = a->model.items,
-		.nmodels = a->model.n,
-		.precisions = a->precision.items,
-		.nprecisions = a->precision.n,
+		.filters = { { RFL_LEDGER_AT_env, envs, nenvs },
+			     { RFL_LEDGER_AT_model, a->model.items, a->model.n },
+			     { RFL_LEDGER_AT_precision, a->precision.items, a->precision.n } },
 	};
 	enum rfl_rc rc = RFL_OK;
 

@@ -34,15 +34,20 @@ static const char *keep(struct rfl_inventory *inv, const char *text)
 	return text ? text : "";
 }
 
+static const char *copy(struct rfl_inventory *inv, const char *text)
+{
+	return keep(inv, rfl_arena_strdup(inv->arena, text));
+}
+
+#define TEXT(inv, ...) keep(inv, rfl_arena_printf((inv)->arena, __VA_ARGS__))
+
 /* The reason why an item was not built in or its probe failed; NULL: it works. */
 static const char *reason_of(struct rfl_inventory *inv, const char *missing,
 			     const struct rfl_err *probe)
 {
 	if (missing || probe->rc == RFL_OK)
 		return missing;
-	return keep(inv,
-		    rfl_arena_strdup(inv->arena,
-				     probe->msg[0] != '\0' ? probe->msg : rfl_rc_text(probe->rc)));
+	return copy(inv, probe->msg[0] != '\0' ? probe->msg : rfl_rc_text(probe->rc));
 }
 
 static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv,
@@ -54,7 +59,8 @@ static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv
 
 	(void)cli;
 	for (size_t i = 0; rc == RFL_OK && (m = rfl_zoo_at(i)); i++) {
-		const long long channels = m->channels ? m->channels : 3, size = m->image_size;
+		const long long channels = m->channels ? m->channels : 3, size = m->image_size,
+				classes = m->classes;
 		struct rfl_item item = { .registry = "models",
 					 .name = m->name,
 					 .summary = m->summary };
@@ -62,19 +68,13 @@ static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv
 		struct rfl_net *net = NULL;
 
 		/* "3x224x224, 1000 classes", "128 tokens, vocabulary 10000; also S" */
-		item.detail = keep(
-			inv,
-			m->context_length
-				? rfl_arena_printf(inv->arena, "%lld tokens, vocabulary %lld",
-						   (long long)m->context_length,
-						   (long long)m->classes)
-				: rfl_arena_printf(inv->arena, "%lldx%lldx%lld, %lld classes",
-						   channels, size, size, (long long)m->classes));
+		item.detail = m->context_length ? TEXT(inv, "%lld tokens, vocabulary %lld",
+						       (long long)m->context_length, classes)
+						: TEXT(inv, "%lldx%lldx%lld, %lld classes",
+						       channels, size, size, classes);
 		for (const char *const *alias = m->aliases; alias && *alias; alias++)
-			item.detail =
-				keep(inv, rfl_arena_printf(inv->arena, "%s%s %s", item.detail,
-							   alias == m->aliases ? "; also" : ",",
-							   *alias));
+			item.detail = TEXT(inv, "%s%s %s", item.detail,
+					   alias == m->aliases ? "; also" : ",", *alias);
 		if (!(rc = rfl_zoo_build(m->name, NULL, &net, err)) &&
 		    !(rc = rfl_count_net(net, &one, &c, err))) {
 			item.params = c->params;
@@ -100,25 +100,22 @@ static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *in
 		/* copied, because the rows are freed with their list */
 		struct rfl_item item = {
 			.registry = "engines",
-			.name = keep(inv, rfl_arena_strdup(inv->arena, name)),
-			.summary = keep(inv, rfl_arena_strdup(inv->arena, summary)),
+			.name = copy(inv, name),
+			.summary = copy(inv, summary),
 		};
 		struct rfl_probe p = { .ok = false };
 
 		if (row->missing)
-			item.reason = keep(inv, rfl_arena_strdup(inv->arena, row->missing));
+			item.reason = copy(inv, row->missing);
 		else if ((rc = rfl_probe_engine(cli, row->id, inv->arena, &p, err)))
 			break;
 		else if (!p.ok)
 			item.reason = p.reason;
 		else
-			item.detail = keep(
-				inv,
-				rfl_arena_printf(inv->arena, "%s; library %s%s%s%s%s", p.devices,
-						 p.library ? p.library : "version unknown",
-						 p.blas ? "; BLAS " : "", p.blas ? p.blas : "",
-						 p.no_gpu ? "; no GPU: " : "",
-						 p.no_gpu ? p.no_gpu : ""));
+			item.detail = TEXT(inv, "%s; library %s%s%s%s%s", p.devices,
+					   p.library ? p.library : "version unknown",
+					   p.blas ? "; BLAS " : "", p.blas ? p.blas : "",
+					   p.no_gpu ? "; no GPU: " : "", p.no_gpu ? p.no_gpu : "");
 		add(inv, item);
 	}
 	rfl_engine_list_free(list);
@@ -148,12 +145,10 @@ static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory 
 	(void)!rfl_gpu_name(name, sizeof(name), &no_gpu);
 	reason = reason_of(inv, NULL, &no_gpu);
 	for (size_t i = 0; (gpu = rfl_gpu_kernel_at(i)); i++)
-		add(inv, (struct rfl_item){
-				 .registry = "benchmarks",
-				 .name = gpu->name,
-				 .summary = keep(inv, rfl_arena_printf(inv->arena, "%s: %s",
-								       gpu->key, gpu->summary)),
-				 .reason = reason });
+		add(inv, (struct rfl_item){ .registry = "benchmarks",
+					    .name = gpu->name,
+					    .summary = TEXT(inv, "%s: %s", gpu->key, gpu->summary),
+					    .reason = reason });
 	return RFL_OK;
 }
 
@@ -214,9 +209,7 @@ static enum rfl_rc collect_importers(struct rfl_cli *cli, struct rfl_inventory *
 static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *inv,
 				    struct rfl_err *err)
 {
-	const struct rfl_surface_spec spec = {
-		.font_dir = keep(inv, rfl_arena_printf(inv->arena, "%s/fonts", cli->data_dir))
-	};
+	const struct rfl_surface_spec spec = { .font_dir = TEXT(inv, "%s/fonts", cli->data_dir) };
 	const struct rfl_surface_ops *s;
 	struct rfl_item gnuplot = { .registry = "surfaces",
 				    .name = "gnuplot",
@@ -237,7 +230,7 @@ static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *i
 	}
 	rfl_buf_init(&version, 1 << 10);
 	if (rfl_chart_probe(&version, &no_gnuplot) == RFL_OK)
-		gnuplot.detail = keep(inv, rfl_arena_strdup(inv->arena, rfl_buf_str(&version)));
+		gnuplot.detail = copy(inv, rfl_buf_str(&version));
 	gnuplot.reason = reason_of(inv, NULL, &no_gnuplot);
 	add(inv, gnuplot);
 	rfl_buf_fini(&version);

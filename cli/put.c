@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -5,8 +5,6 @@
 #include "ledger/file/steps.h"
 #include "ledger/runs.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +39,11 @@ void rfl_column_map_free(struct rfl_column_map *map)
 }
 
 /* Copy a text without leading and trailing blanks. NULL: out of memory. */
-static char *trimmed(struct rfl_arena *a, const char *from, const char *end)
+static char *trimmed(struct rfl_arena *a, const char *from, size_t len)
 {
-	while (from < end && isspace((unsigned char)*from))
-		from++;
-	while (from < end && isspace((unsigned char)end[-1]))
-		end--;
-	return rfl_arena_printf(a, "%.*s", (int)(end - from), from);
+	const struct rfl_span s = rfl_span_trim((struct rfl_span){ from, len });
+
+	return rfl_arena_printf(a, "%.*s", (int)s.len, s.at);
 }
 
 enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, const char *where,
@@ -68,8 +64,8 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 			err, RFL_EINVAL, 0,
 			"%s: '%.200s' is not a valid rule; write NAME=COLUMN or NAME=\"constant\"",
 			where, rule);
-	name = trimmed(map->arena, rule, equals);
-	right = trimmed(map->arena, equals + 1, rule + strlen(rule));
+	name = trimmed(map->arena, rule, (size_t)(equals - rule));
+	right = trimmed(map->arena, equals + 1, strlen(equals + 1));
 	r.where = rfl_arena_strdup(map->arena, where);
 	if (!name || !right || !r.where)
 		return rfl_no_memory(err, where);
@@ -127,35 +123,32 @@ enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, st
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf text;
-	const char *line, *end, *stop, *rule;
+	struct rfl_span rest, line;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, FILE_MAX);
 	rc = rfl_file_read(path, &text, err);
 	if (rc != RFL_OK)
 		goto done;
-	line = rfl_buf_str(&text);
-	end = line + text.len;
-	if (memchr(line, '\0', text.len)) {
+	rest = (struct rfl_span){ rfl_buf_str(&text), text.len };
+	if (memchr(rest.at, '\0', rest.len)) {
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: not a text file (it contains a zero byte); write one "
 			      "NAME=COLUMN rule per line",
 			      path);
 		goto done;
 	}
-	if (text.len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
-		line += 3; /* byte order mark */
-	for (size_t number = 1; line < end && rc == RFL_OK; number++, line = stop + 1) {
-		const char *nl = memchr(line, '\n', (size_t)(end - line));
+	if (rfl_span_starts(rest, "\xef\xbb\xbf")) /* byte order mark */
+		rest = rfl_span_from(rest, 3);
+	for (size_t number = 1; rc == RFL_OK && rfl_span_next_line(&rest, &line); number++) {
 		char where[512];
+		const char *rule;
 
-		stop = nl ? nl : end;
-		while (line < stop && isspace((unsigned char)*line))
-			line++;
-		if (line == stop || *line == '#')
+		line = rfl_span_trim(line);
+		if (line.len == 0 || *line.at == '#')
 			continue;
 		snprintf(where, sizeof(where), "%s:%zu", path, number);
-		rule = rfl_arena_printf(map->arena, "%.*s", (int)(stop - line), line);
+		rule = rfl_arena_printf(map->arena, "%.*s", (int)line.len, line.at);
 		rc = rule ? rfl_column_map_add(map, rule, where, &why) : rfl_no_memory(&why, path);
 	}
 	if (rc == RFL_EINVAL)
@@ -239,15 +232,12 @@ void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out)
 
 int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const char *end)
 {
-	while (end > source && isspace((unsigned char)end[-1]))
-		end--;
-	for (size_t i = 0; i < csv->ncolumns; i++) {
-		const char *name = csv->columns[i];
+	const struct rfl_span name =
+		rfl_span_trim((struct rfl_span){ source, (size_t)(end - source) });
 
-		if (strlen(name) == (size_t)(end - source) &&
-		    memcmp(name, source, (size_t)(end - source)) == 0)
+	for (size_t i = 0; i < csv->ncolumns; i++)
+		if (rfl_span_is(name, csv->columns[i]))
 			return (int)i;
-	}
 	return -1;
 }
 

@@ -169,6 +169,17 @@ bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row)
 	return rfl_field_known(field_of(f), row);
 }
 
+const char *rfl_facts_lack(const struct rfl_ledger_row *row)
+{
+	if (!row->model)
+		return "model";
+	if (!row->precision)
+		return "precision";
+	if (row->batch < 1)
+		return "batch";
+	return row->env ? NULL : "env";
+}
+
 bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		   const struct rfl_ledger_row *b)
 {

@@ -33,6 +33,9 @@ size_t rfl_fact_find(enum rfl_ledger_at column);
 
 bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row);
 
+/** The first of model, precision, batch and env that is unknown. NULL: none. */
+const char *rfl_facts_lack(const struct rfl_ledger_row *row);
+
 /** Return true if the fact is equal in both rows or unknown in both. */
 bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		   const struct rfl_ledger_row *b);

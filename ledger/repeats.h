@@ -43,9 +43,11 @@ struct rfl_repeats_config {
 
 struct rfl_repeats_options {
 	const struct rfl_ledger_metric *metric;
-	/** Filters; an empty list selects all runs. */
-	const char *const *envs, *const *models, *const *precisions;
-	size_t nenvs, nmodels, nprecisions;
+	struct {
+		enum rfl_ledger_at column;
+		const char *const *list; /**< values to select; empty: all */
+		size_t n;
+	} filters[3];
 };
 
 struct rfl_repeats {

@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "complexity/zoo.h"
 #include "ledger/facts.h"
 #include "ledger/file/steps.h"
@@ -239,56 +238,50 @@ static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at co
 	return from[column].column >= 0 || (from[column].text && from[column].text[0]);
 }
 
-/* Record that a required column is missing. */
-static void lacks(struct rfl_buf *names, struct rfl_buf *rules, const char *column,
-		  const char *constant)
-{
-	rfl_buf_printf(names, "%s'%s'", names->len ? ", " : "", column);
-	rfl_buf_printf(rules, " %s=COLUMN", column);
-	if (constant)
-		rfl_buf_printf(rules, " (or '%s=\"%s\"')", column, constant);
-}
-
 /* Report all missing columns at once. @param whole  include columns required for roofline points */
 static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
 				const struct rfl_ledger_metric *metric, bool whole,
 				struct rfl_err *err)
 {
-	static const struct {
-		enum rfl_ledger_at column;
-		bool labelled, whole;
-		const char *constant;
-	} parts[] = {
-		{ RFL_LEDGER_AT_model, true, false, NULL },
-		{ RFL_LEDGER_AT_batch, true, false, NULL },
-		{ RFL_LEDGER_AT_precision, true, false, "fp32" },
-		{ RFL_LEDGER_AT_mode, true, true, "train" },
-		{ RFL_LEDGER_AT_backend, false, true, "cpu" },
-	};
 	const bool label = is_told(from, RFL_LEDGER_AT_label);
-	bool has = is_told(from, metric->column) || is_told(from, metric->instead);
+	const bool backend = is_told(from, RFL_LEDGER_AT_backend);
+	const struct {
+		enum rfl_ledger_at column;
+		bool needed;
+		const char *constant; /* an example */
+	} parts[] = {
+		{ metric->column, !is_told(from, metric->instead), NULL },
+		{ RFL_LEDGER_AT_model, !label, NULL },
+		{ RFL_LEDGER_AT_batch, !label, NULL },
+		{ RFL_LEDGER_AT_precision, !label, "fp32" },
+		{ RFL_LEDGER_AT_mode, whole && !label, "train" },
+		{ RFL_LEDGER_AT_backend, whole, "cpu" },
+		{ RFL_LEDGER_AT_env, !label && !backend, "lab_cpu" },
+	};
+	/* Each of these can be computed from the others. */
+	const bool derived =
+		(metric->column == RFL_LEDGER_AT_samples_per_s ||
+		 metric->column == RFL_LEDGER_AT_step_ms_median) &&
+		(is_told(from, RFL_LEDGER_AT_samples_per_s) ||
+		 is_told(from, RFL_LEDGER_AT_step_ms_mean) ||
+		 is_told(from, RFL_LEDGER_AT_step_ms_median) ||
+		 (is_told(from, RFL_LEDGER_AT_wall_s) && is_told(from, RFL_LEDGER_AT_iters)));
 	struct rfl_buf list, names, rules;
 	enum rfl_rc rc = RFL_OK;
 
 	rfl_buf_init(&names, 1 << 12);
 	rfl_buf_init(&rules, 1 << 12);
 	rfl_buf_init(&list, 1 << 16);
-	/* Each of these can be computed from the others. */
-	if (metric->column == RFL_LEDGER_AT_samples_per_s ||
-	    metric->column == RFL_LEDGER_AT_step_ms_median)
-		has = has || is_told(from, RFL_LEDGER_AT_samples_per_s) ||
-		      is_told(from, RFL_LEDGER_AT_step_ms_mean) ||
-		      is_told(from, RFL_LEDGER_AT_step_ms_median) ||
-		      (is_told(from, RFL_LEDGER_AT_wall_s) && is_told(from, RFL_LEDGER_AT_iters));
-	if (!has)
-		lacks(&names, &rules, rfl_ledger_fields[metric->column].name, NULL);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-		if (!is_told(from, parts[i].column) && !(label && parts[i].labelled) &&
-		    (whole || !parts[i].whole))
-			lacks(&names, &rules, rfl_ledger_fields[parts[i].column].name,
-			      parts[i].constant);
-	if (!label && !is_told(from, RFL_LEDGER_AT_env) && !is_told(from, RFL_LEDGER_AT_backend))
-		lacks(&names, &rules, "env", "lab_cpu");
+	for (size_t i = derived; i < RFL_ARRAY_LEN(parts); i++) {
+		const char *name = rfl_ledger_fields[parts[i].column].name;
+
+		if (!parts[i].needed || is_told(from, parts[i].column))
+			continue;
+		rfl_buf_printf(&names, "%s'%s'", names.len ? ", " : "", name);
+		rfl_buf_printf(&rules, " %s=COLUMN", name);
+		if (parts[i].constant)
+			rfl_buf_printf(&rules, " (or '%s=\"%s\"')", name, parts[i].constant);
+	}
 	if (names.len) {
 		rfl_column_map__list(csv, &list);
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
@@ -390,7 +383,7 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 	} parts[] = { { &row->model, label.model },
 		      { &row->precision, label.precision },
 		      { &row->mode, label.mode } };
-	const char *what = NULL;
+	const char *what;
 	char env[49];
 	enum rfl_rc rc = RFL_OK;
 
@@ -430,14 +423,7 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 		rc = set(l, &row->status, "ok", err);
 	else if (rc == RFL_OK && !row->status)
 		rc = set(l, &row->status, "unknown", err);
-	if (!row->model)
-		what = "model";
-	else if (!row->precision)
-		what = "precision";
-	else if (row->batch < 1)
-		what = "batch";
-	else if (!row->env)
-		what = "env";
+	what = rfl_facts_lack(row);
 	if (rc || !what)
 		return rc;
 	return rfl_fail(

@@ -143,8 +143,7 @@ static enum rfl_rc group(struct rfl_merge_job *job, struct rfl_err *err)
 {
 	const struct rfl_repeats_options o = {
 		.metric = &rfl_ledger_metrics[0], /* samples_per_s */
-		.envs = job->options->envs,
-		.nenvs = job->options->nenvs,
+		.filters = { { RFL_LEDGER_AT_env, job->options->envs, job->options->nenvs } },
 	};
 	struct rfl_row_index hashes = { .hash = hash_of_hash, .alike = same_hash };
 	enum rfl_rc rc = rfl_repeats_new(job->in->runs, &o, &job->repeats, err);

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/inventory.h"
-#include "ledger/label.h"
 #include "machine/gpu.h"
 #include "runner/engine.h"
 #include "runner/env/record.h"

@@ -88,11 +88,9 @@ static void put_script(struct rfl_buf *out)
 	rfl_buf_init(&first, 0);
 	rfl_buf_puts(out, "# bash completion for roofline; made by `roofline completion bash`\n\n"
 			  "_roofline_commands()\n{\n\tcase $1 in\n");
-	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++) {
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++) {
 		const int len = (int)strcspn(cmd->name, " ");
 
-		if (cmd->hidden)
-			continue;
 		rfl_buf_printf(&first, " %.*s", len, cmd->name);
 		if (cmd->name[len])
 			rfl_buf_printf(out, "\t'%.*s') words+=' %s' ;;&\n", len, cmd->name,
@@ -102,18 +100,16 @@ static void put_script(struct rfl_buf *out)
 	rfl_buf_fini(&first);
 
 	rfl_buf_puts(out, "_roofline_options()\n{\n\tcase $1 in\n");
-	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++) {
-		if (cmd->hidden)
-			continue;
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++) {
 		rfl_buf_printf(out, "\t'%s') words='", cmd->name);
 		put_options(out, cmd->opts);
 		put_options(out, rfl_opt_global_rows);
 		rfl_buf_puts(out, "' ;;\n");
 	}
 	rfl_buf_puts(out, "\tesac\n}\n\n_roofline_choices()\n{\n\tcase $1 in\n");
-	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++)
 		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++) {
-			if (cmd->hidden || row->hidden || !row->choices)
+			if (row->hidden || !row->choices)
 				continue;
 			rfl_buf_printf(out, "\t'%s:--%s') words='", cmd->name, row->name);
 			for (size_t k = 0; row->choices[k]; k++)

@@ -187,14 +187,22 @@ void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd)
 	}
 }
 
+/* @param group  NULL: all commands */
+static void put_commands(FILE *out, const char *group)
+{
+	const struct rfl_cmd *cmd;
+
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++)
+		if (!group || rfl_cmd_in_group(cmd, group))
+			put_entry(out, cmd->name, CMD_COLUMN, cmd->summary);
+}
+
 void rfl_help_overview(FILE *out)
 {
 	fputs("Usage: roofline COMMAND [options]\n\n", out);
 	put_wrapped(out, rfl_help_about, 0, 0);
 	fputs("\nCommands:\n", out);
-	for (size_t i = 0; rfl_cmd_at(i); i++)
-		if (!rfl_cmd_at(i)->hidden)
-			put_entry(out, rfl_cmd_at(i)->name, CMD_COLUMN, rfl_cmd_at(i)->summary);
+	put_commands(out, NULL);
 	put_options(out, "Common options", rfl_opt_global_rows);
 	fputs("\nEnvironment:\n", out);
 	for (size_t i = 0; rfl_help_environment[i][0]; i++)
@@ -208,10 +216,5 @@ void rfl_help_overview(FILE *out)
 void rfl_help_group(FILE *out, const char *group)
 {
 	fprintf(out, "Usage: roofline %s COMMAND [options]\n\nCommands:\n", group);
-	for (size_t i = 0; rfl_cmd_at(i); i++) {
-		const struct rfl_cmd *cmd = rfl_cmd_at(i);
-
-		if (!cmd->hidden && rfl_cmd_in_group(cmd, group))
-			put_entry(out, cmd->name, CMD_COLUMN, cmd->summary);
-	}
+	put_commands(out, group);
 }

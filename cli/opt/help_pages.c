@@ -99,18 +99,15 @@ void rfl_help_markdown(struct rfl_buf *out)
 		     "ends the options. The exit code is 0 (success), 1 (failure or a negative "
 		     "result), 2 (incorrect usage), 3 (a required fact is missing) or 77 (the "
 		     "device or library is not available).\n\n| command | purpose |\n|---|---|\n");
-	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
-		if (!cmd->hidden)
-			rfl_buf_printf(out, "| `roofline %s` | %s |\n", cmd->name, cmd->summary);
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++)
+		rfl_buf_printf(out, "| `roofline %s` | %s |\n", cmd->name, cmd->summary);
 	rfl_buf_puts(out, "\n## Common options\n");
 	put_rows(out, rfl_opt_global_rows, &markdown);
 	rfl_buf_puts(out, "\n## Environment\n\n| variable | meaning |\n|---|---|\n");
 	for (size_t i = 0; rfl_help_environment[i][0]; i++)
 		rfl_buf_printf(out, "| `%s` | %s |\n", rfl_help_environment[i][0],
 			       rfl_help_environment[i][1]);
-	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++) {
-		if (cmd->hidden)
-			continue;
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++) {
 		rfl_buf_printf(out, "\n## roofline %s\n\n%c%s.\n\n    roofline ", cmd->name,
 			       toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
 		rfl_help_usage(cmd, out);
@@ -240,9 +237,8 @@ static void put_program_page(struct rfl_buf *out)
 	rfl_buf_puts(out, "\\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n");
 	put_lines(out, rfl_help_about);
 	rfl_buf_puts(out, ".SH \"COMMANDS\"\n");
-	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
-		if (!cmd->hidden)
-			put_entry(out, cmd->name, cmd->summary);
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++)
+		put_entry(out, cmd->name, cmd->summary);
 	rfl_buf_puts(out, ".SH \"COMMON OPTIONS\"\n");
 	put_rows(out, rfl_opt_global_rows, &man);
 	rfl_buf_puts(out, ".SH \"ENVIRONMENT\"\n");
@@ -251,12 +247,10 @@ static void put_program_page(struct rfl_buf *out)
 	rfl_buf_puts(out, ".SH \"EXIT STATUS\"\n");
 	put_lines(out, rfl_help_exit_codes);
 	rfl_buf_puts(out, ".SH \"SEE ALSO\"\n");
-	for (size_t i = 0, n = 0; (cmd = rfl_cmd_at(i)); i++) {
-		if (cmd->hidden)
-			continue;
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++) {
 		rfl_buf_reset(&name);
 		put_page_name(&name, cmd);
-		rfl_buf_puts(out, n++ > 0 ? "(1),\n\\fB" : "\\fB");
+		rfl_buf_puts(out, i > 0 ? "(1),\n\\fB" : "\\fB");
 		put_text(out, rfl_buf_str(&name));
 		rfl_buf_puts(out, "\\fR");
 	}
@@ -264,33 +258,37 @@ static void put_program_page(struct rfl_buf *out)
 	rfl_buf_fini(&name);
 }
 
-enum rfl_rc rfl_help_man(const char *dir, struct rfl_err *err)
+/* @param cmd  NULL: the page of the program */
+static enum rfl_rc write_page(const char *dir, const struct rfl_cmd *cmd, struct rfl_err *err)
 {
 	struct rfl_buf page, path;
-	enum rfl_rc rc = rfl_file_mkdirs(dir, err);
-	size_t i = 0;
+	enum rfl_rc rc;
 
 	rfl_buf_init(&page, 0);
 	rfl_buf_init(&path, 0);
-	for (const struct rfl_cmd *cmd = NULL; rc == RFL_OK; cmd = rfl_cmd_at(i++)) {
-		if (i > 0 && !cmd)
-			break;
-		if (cmd && cmd->hidden)
-			continue;
-		rfl_buf_reset(&page);
-		rfl_buf_reset(&path);
-		if (cmd)
-			put_command_page(&page, cmd);
-		else
-			put_program_page(&page);
-		rfl_buf_printf(&path, "%s/", dir);
-		put_page_name(&path, cmd);
-		rfl_buf_puts(&path, ".1");
-		rc = rfl_buf_check(&page, "manual page", err);
-		if (rc == RFL_OK)
-			rc = rfl_file_write(rfl_buf_str(&path), rfl_buf_str(&page), page.len, err);
-	}
+	if (cmd)
+		put_command_page(&page, cmd);
+	else
+		put_program_page(&page);
+	rfl_buf_printf(&path, "%s/", dir);
+	put_page_name(&path, cmd);
+	rfl_buf_puts(&path, ".1");
+	rc = rfl_buf_check(&page, "manual page", err);
+	if (rc == RFL_OK)
+		rc = rfl_file_write(rfl_buf_str(&path), page.data, page.len, err);
 	rfl_buf_fini(&page);
 	rfl_buf_fini(&path);
+	return rc;
+}
+
+enum rfl_rc rfl_help_man(const char *dir, struct rfl_err *err)
+{
+	const struct rfl_cmd *cmd;
+	enum rfl_rc rc = rfl_file_mkdirs(dir, err);
+
+	if (rc == RFL_OK)
+		rc = write_page(dir, NULL, err);
+	for (size_t i = 0; rc == RFL_OK && (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++)
+		rc = write_page(dir, cmd, err);
 	return rc;
 }

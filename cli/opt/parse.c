@@ -370,9 +370,9 @@ static enum rfl_rc unknown_long(const struct parser *p, const char *name)
 		   *no = near ? "no-" : "";
 	const struct rfl_cmd *cmd;
 
-	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++)
 		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
-			if (!cmd->hidden && !row->hidden && strcmp(row->name, name) == 0)
+			if (!row->hidden && strcmp(row->name, name) == 0)
 				return rfl_fail(p->err, RFL_EUSAGE, 0,
 						"--%s is an option of 'roofline %s', not of %s; "
 						"leave it out",

@@ -44,21 +44,6 @@ void rfl_ledger__drop(const char *path, const char *suffix)
 	free(name);
 }
 
-enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows, size_t len,
-				  struct rfl_buf *text, struct rfl_csv **ret, struct rfl_err *err)
-{
-	const size_t n = header->ncolumns;
-	enum rfl_rc rc;
-
-	for (size_t i = 0; i < n; i++) {
-		rfl_csv_write_field(text, header->columns[i]);
-		rfl_buf_putc(text, i + 1 < n ? ',' : '\n');
-	}
-	rfl_buf_append(text, rows, len);
-	rc = rfl_buf_check(text, header->path, err);
-	return rc ? rc : rfl_csv_open_text(text->data, text->len, header->path, ret, err);
-}
-
 /* Write the current row as one line. Fields have the type of their column. Invalid numbers and
  * foreign columns are written as strings. */
 static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
@@ -107,7 +92,10 @@ static bool put_rows(const struct rfl_csv *header, const char *rows, size_t len,
 	bool more = true, whole = false;
 
 	rfl_buf_init(&text, 0);
-	if (rfl_ledger__open_rows(header, rows, len, &text, &csv, NULL) == RFL_OK) {
+	rfl_csv_write_row(&text, (const char *const *)header->columns, header->ncolumns);
+	rfl_buf_append(&text, rows, len);
+	if (!text.failed &&
+	    rfl_csv_open_text(text.data, text.len, header->path, &csv, NULL) == RFL_OK) {
 		while (rfl_csv_next(csv, &more, NULL) == RFL_OK && more) {
 			whole = csv->nfields == csv->ncolumns;
 			if (!whole)

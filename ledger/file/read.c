@@ -186,10 +186,8 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			leave_out(&r);
 			continue;
 		}
-		if (rfl_grow(&to->rows, &to->cap, to->nrows + 1, SIZE_MAX, NULL) != RFL_OK) {
-			rc = rfl_no_memory(err, csv->path);
+		if ((rc = rfl_grow(&to->rows, &to->cap, to->nrows + 1, SIZE_MAX, err)))
 			break;
-		}
 		row = &to->rows[to->nrows];
 		*row = r.blank;
 		row->line = csv->line;

@@ -52,7 +52,7 @@ enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct 
 				 struct rfl_ledger_source from[RFL_LEDGER_NREAD],
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Find the column that is named by `source` up to `end`, without trailing blanks. -1: none. */
+/* Find the column that is named by `source` up to `end`, without blanks around it. -1: none. */
 int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const char *end);
 
 /* Append the column names of a table to a message, at most 40: "'a', 'b'". */
@@ -64,12 +64,6 @@ char *rfl_ledger__beside(const char *path, const char *suffix);
 
 /* Remove the file with that suffix, which is derived from the ledger, if it exists. */
 void rfl_ledger__drop(const char *path, const char *suffix);
-
-/* Open rows as a table with the header of another table.
- * @param text  empty buffer for the new table; release it after the table */
-enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows, size_t len,
-				  struct rfl_buf *text, struct rfl_csv **ret,
-				  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* Return true if the file is empty or only contains the beginning of a ledger header, possibly
  * followed by zero bytes: it was cut short on creation and has no rows. Return false if it cannot

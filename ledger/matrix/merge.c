@@ -31,6 +31,8 @@ struct job {
 	struct rfl_texts runs;
 	struct rfl_texts counted; /* runs with rows in the merged counters.csv */
 	bool knows_counted;
+	struct rfl_err *err;
+	enum rfl_rc rc; /* the first error; functions called after it do nothing */
 };
 
 static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
@@ -39,20 +41,38 @@ static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
 			strerror(errno));
 }
 
-/* Check a file that may be missing but must be readable if it exists.
- * @param path  NULL: out of memory */
+/* Check a file that may be missing but must be readable if it exists. */
 static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 {
 	struct stat st;
 
-	if (!path)
-		return rfl_no_memory(err, "merge of log folders");
 	return stat(path, &st) == 0 || errno == ENOENT ? RFL_OK : unreadable(path, err);
 }
 
-static char *join(struct job *m, const char *dir, const char *name)
+/* Fail if memory is NULL. */
+static void *kept(struct job *m, void *memory)
 {
-	return rfl_arena_printf(m->arena, "%s/%s", dir, name);
+	if (!memory && !m->rc)
+		m->rc = rfl_no_memory(m->err, "merge of log folders");
+	return memory;
+}
+
+/* The path of a file, which is checked. "", the path of no file, after an error. */
+static const char *path_of(struct job *m, const char *dir, const char *name)
+{
+	const char *path = kept(m, rfl_arena_printf(m->arena, "%s/%s", dir, name));
+
+	if (!m->rc)
+		m->rc = check_path(path, m->err);
+	return m->rc ? "" : path;
+}
+
+static void put(struct job *m, struct rfl_texts *set, const char *text)
+{
+	size_t number;
+
+	if (!m->rc)
+		(void)kept(m, rfl_texts_put(set, text, &number));
 }
 
 /* Compare names. Two numbers are compared by value, so task 2 comes before task 10. */
@@ -87,7 +107,7 @@ static enum rfl_rc list(const char *dir, bool (*is)(const char *path), char ***r
 		if (entry->d_name[0] == '.')
 			continue;
 		path = rfl_path_join(dir, entry->d_name);
-		rc = check_path(path, err);
+		rc = path ? check_path(path, err) : rfl_no_memory(err, dir);
 		if (rc == RFL_OK && is(path)) {
 			rc = rfl_grow(ret, &cap, *n + 2, SIZE_MAX, err);
 			if (rc == RFL_OK) {
@@ -133,71 +153,59 @@ static int compare_rows(const void *a, const void *b)
 	return order ? order : strcmp(x->run_id, y->run_id);
 }
 
-static enum rfl_rc load_runs(struct job *m, const char *path, struct rfl_err *err)
+static void load_runs(struct job *m, const char *path)
 {
 	struct rfl_ledger *l = NULL;
-	size_t number;
-	enum rfl_rc rc;
 
-	if (rfl_file_size(path) == 0)
-		return RFL_OK;
-	rc = rfl_ledger_load_columns(path, "run_id", 0, &l, err);
-	for (size_t i = 0; rc == RFL_OK && i < l->nrows; i++)
-		if (l->rows[i].run_id && !rfl_texts_put(&m->runs, l->rows[i].run_id, &number))
-			rc = rfl_no_memory(err, "merge of log folders");
+	if (rfl_file_size(path) > 0)
+		m->rc = rfl_ledger_load_columns(path, "run_id", 0, &l, m->err);
+	for (size_t i = 0; l && i < l->nrows; i++)
+		if (l->rows[i].run_id)
+			put(m, &m->runs, l->rows[i].run_id);
 	rfl_ledger_free(l);
-	return rc;
 }
 
 /* Collect new rows sorted by time. A row that occurs in two folders is added once. */
-static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n,
-			     struct rfl_err *err)
+static void load_rows(struct job *m, const char *const *folders, size_t n)
 {
-	size_t total = 0, number;
-	enum rfl_rc rc = RFL_OK;
+	size_t total = 0;
 
-	m->ledgers = rfl_alloc_array(n, sizeof(struct rfl_ledger *));
-	if (!m->ledgers)
-		return rfl_no_memory(err, "merge of log folders");
-	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
-		const char *path = join(m, folders[i], "metrics.csv");
+	m->ledgers = kept(m, rfl_alloc_array(n, sizeof(struct rfl_ledger *)));
+	for (size_t i = 0; i < n && !m->rc; i++) {
+		const char *path = path_of(m, folders[i], "metrics.csv");
 		struct rfl_ledger *l = NULL;
 
-		rc = check_path(path, err);
-		if (rc == RFL_OK && rfl_file_size(path) == 0)
+		if (rfl_file_size(path) == 0) {
 			m->sum->empty++;
-		else if (rc == RFL_OK && (rc = rfl_ledger_load(path, &l, err)) == RFL_OK) {
-			m->ledgers[m->nledgers++] = l;
-			m->sum->torn += l->torn;
-			m->sum->folders++;
-			total += l->nrows;
+			continue;
 		}
+		if ((m->rc = rfl_ledger_load(path, &l, m->err)))
+			return;
+		m->ledgers[m->nledgers++] = l;
+		m->sum->torn += l->torn;
+		m->sum->folders++;
+		total += l->nrows;
 		/* A row without an id would be added again by every merge. */
-		for (size_t k = 0; l && k < l->nrows && rc == RFL_OK; k++)
+		for (size_t k = 0; k < l->nrows && !m->rc; k++)
 			if (!l->rows[k].run_id || !l->rows[k].run_id[0])
-				rc = rfl_fail(err, RFL_EFORMAT, 0,
-					      "%s: row %zu has no run_id; add a unique one", path,
-					      k + 1);
+				m->rc = rfl_fail(m->err, RFL_EFORMAT, 0,
+						 "%s: row %zu has no run_id; add a unique one",
+						 path, k + 1);
 	}
-	if (rc)
-		return rc;
-	m->rows = rfl_alloc_array(total + 1, sizeof(*m->rows));
-	if (!m->rows)
-		return rfl_no_memory(err, "merge of log folders");
-	for (size_t i = 0; i < m->nledgers; i++)
+	m->rows = kept(m, rfl_alloc_array(total + 1, sizeof(*m->rows)));
+	for (size_t i = 0; i < m->nledgers && !m->rc; i++)
 		for (size_t k = 0; k < m->ledgers[i]->nrows; k++) {
 			const struct rfl_ledger_row *row = &m->ledgers[i]->rows[k];
+			const size_t before = m->runs.index.n;
 
-			if (rfl_texts_has(&m->runs, row->run_id)) {
+			put(m, &m->runs, row->run_id);
+			if (m->runs.index.n == before)
 				m->sum->rows_there++;
-				continue;
-			}
-			if (!rfl_texts_put(&m->runs, row->run_id, &number))
-				return rfl_no_memory(err, "merge of log folders");
-			m->rows[m->n++] = *row;
+			else
+				m->rows[m->n++] = *row;
 		}
-	qsort(m->rows, m->n, sizeof(*m->rows), compare_rows);
-	return RFL_OK;
+	if (!m->rc)
+		qsort(m->rows, m->n, sizeof(*m->rows), compare_rows);
 }
 
 enum have { HAVE_NONE, HAVE_SAME, HAVE_BEGIN, HAVE_OTHER };
@@ -222,18 +230,16 @@ static enum have look(const char *path, const struct rfl_buf *want)
 }
 
 /* Copy to the first file of x.txt, x_2.txt, ... that does not exist or has the same contents. */
-static enum rfl_rc copy_file(struct job *m, const char *from, const char *dir, const char *name,
-			     struct rfl_err *err)
+static void copy_file(struct job *m, const char *from, const char *dir, const char *name)
 {
 	const char *dot = strrchr(name, '.');
 	const int stem = (int)(dot ? (size_t)(dot - name) : strlen(name));
 	enum have have = HAVE_OTHER;
 	char path[8192], number[16] = "";
 	struct rfl_buf text;
-	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
-	if ((rc = rfl_file_read(from, &text, err)) || (rc = rfl_file_mkdirs(dir, err)))
+	if ((m->rc = rfl_file_read(from, &text, m->err)) || (m->rc = rfl_file_mkdirs(dir, m->err)))
 		goto done;
 	for (unsigned n = 1; n <= NAME_TRIES && have == HAVE_OTHER; n++) {
 		int len;
@@ -243,61 +249,53 @@ static enum rfl_rc copy_file(struct job *m, const char *from, const char *dir, c
 		len = snprintf(path, sizeof(path), "%s/%.*s%s%s", dir, stem, name, number,
 			       dot ? dot : "");
 		if (len < 0 || (size_t)len >= sizeof(path)) {
-			rc = rfl_fail(err, RFL_EIO, ENAMETOOLONG, "%s/%s: %s", dir, name,
-				      strerror(ENAMETOOLONG));
+			m->rc = rfl_fail(m->err, RFL_EIO, ENAMETOOLONG, "%s/%s: %s", dir, name,
+					 strerror(ENAMETOOLONG));
 			goto done;
 		}
 		have = look(path, &text);
 	}
-	if (have == HAVE_OTHER) {
-		rc = rfl_fail(err, RFL_EIO, EEXIST, "%s/%s: %s", dir, name, strerror(EEXIST));
-		goto done;
-	}
 	m->sum->files += have == HAVE_NONE;
-	m->sum->files_there += have != HAVE_NONE;
-	if (have != HAVE_SAME)
-		rc = rfl_file_write(path, rfl_buf_str(&text), text.len, err);
+	m->sum->files_there += have == HAVE_SAME || have == HAVE_BEGIN;
+	if (have == HAVE_OTHER)
+		m->rc = rfl_fail(m->err, RFL_EIO, EEXIST, "%s/%s: %s", dir, name, strerror(EEXIST));
+	else if (have != HAVE_SAME)
+		m->rc = rfl_file_write(path, rfl_buf_str(&text), text.len, m->err);
 done:
 	rfl_buf_fini(&text);
-	return rc;
 }
 
 /* Copy every file of <folder>/<part> to <to>/<part>. */
-static enum rfl_rc merge_part(struct job *m, const char *folder, const char *part,
-			      struct rfl_err *err)
+static void merge_part(struct job *m, const char *folder, const char *part)
 {
-	const char *from = join(m, folder, part), *to = join(m, m->to, part);
+	const char *from = path_of(m, folder, part), *to = path_of(m, m->to, part);
 	char **files = NULL;
 	size_t n = 0;
-	enum rfl_rc rc = from && to ? list(from, rfl_file_exists, &files, &n, err)
-				    : rfl_no_memory(err, "merge of log folders");
 
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		rc = copy_file(m, files[i], to, rfl_path_base(files[i]), err);
+	if (!m->rc)
+		m->rc = list(from, rfl_file_exists, &files, &n, m->err);
+	for (size_t i = 0; i < n && !m->rc; i++)
+		copy_file(m, files[i], to, rfl_path_base(files[i]));
 	rfl_merge_folders_free(files);
-	return rc;
 }
 
 /* Copy the machine record under the actual name of the folder, even if it is given as "logs/" or
  * ".". */
-static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_err *err)
+static void merge_records(struct job *m, const char *folder)
 {
 	static const char *const names[][2] = { { "env.json", ".json" }, { "env_info.md", ".md" } };
 	char *whole = realpath(folder, NULL);
-	const char *to = join(m, m->to, "env");
-	enum rfl_rc rc = to ? RFL_OK : rfl_no_memory(err, "merge of log folders");
+	const char *to = path_of(m, m->to, "env");
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && whole && rc == RFL_OK; i++) {
-		const char *from = join(m, folder, names[i][0]);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && whole && !m->rc; i++) {
+		const char *from = path_of(m, folder, names[i][0]);
 		char name[300];
 
 		(void)snprintf(name, sizeof(name), "%.255s%s", rfl_path_base(whole), names[i][1]);
-		rc = check_path(from, err);
-		if (rc == RFL_OK && rfl_file_exists(from))
-			rc = copy_file(m, from, to, name, err);
+		if (rfl_file_exists(from))
+			copy_file(m, from, to, name);
 	}
 	free(whole);
-	return rc;
 }
 
 struct counters {
@@ -313,124 +311,113 @@ static const char *run_of(const struct counters *c)
 	return text[0] ? text : rfl_csv_text(c->csv, c->label);
 }
 
-static enum rfl_rc open_counters(const char *path, struct counters *ret, struct rfl_err *err)
+/* Open a table of counters that is not empty. Return false if it is, or after an error. */
+static bool open_counters(struct job *m, const char *path, struct counters *ret)
 {
-	enum rfl_rc rc;
+	if (rfl_file_size(path) == 0 || (m->rc = rfl_csv_open(path, &ret->csv, m->err)) ||
+	    (m->rc = rfl_csv_need(ret->csv, "run_id", &ret->id, m->err)))
+		return false;
+	m->rc = rfl_csv_need(ret->csv, "label", &ret->label, m->err);
+	return m->rc == RFL_OK;
+}
 
-	if ((rc = rfl_csv_open(path, &ret->csv, err)) ||
-	    (rc = rfl_csv_need(ret->csv, "run_id", &ret->id, err)))
-		return rc;
-	return rfl_csv_need(ret->csv, "label", &ret->label, err);
+static bool next_row(struct job *m, struct counters *c)
+{
+	bool more = false;
+
+	if (!m->rc)
+		m->rc = rfl_csv_next(c->csv, &more, m->err);
+	return more && !m->rc;
 }
 
 /* Find the runs in the merged counters.csv, on the first call only. */
-static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err *err)
+static void load_counted(struct job *m, const char *path)
 {
 	struct counters c = { .csv = NULL };
-	bool more = true;
-	size_t number;
-	enum rfl_rc rc = RFL_OK;
 
-	if (!m->knows_counted && rfl_file_size(path) > 0) {
-		rc = open_counters(path, &c, err);
-		while (rc == RFL_OK && (rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more)
-			if (!rfl_texts_put(&m->counted, run_of(&c), &number))
-				rc = rfl_no_memory(err, "merge of log folders");
-		rfl_csv_close(c.csv);
-	}
+	if (!m->knows_counted && open_counters(m, path, &c))
+		while (next_row(m, &c))
+			put(m, &m->counted, run_of(&c));
+	rfl_csv_close(c.csv);
 	m->knows_counted = true;
-	return rc;
 }
 
-static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_err *err)
+static void merge_counters(struct job *m, const char *folder)
 {
-	const char *from = join(m, folder, "counters.csv"), *to = join(m, m->to, "counters.csv");
+	const char *from = path_of(m, folder, "counters.csv"), **fields;
+	const char *to = path_of(m, m->to, "counters.csv");
 	struct counters c = { .csv = NULL };
 	struct rfl_texts came = { .arena = NULL }; /* runs of the new rows */
-	const char **fields = NULL, **header = NULL;
 	struct rfl_buf rows;
-	size_t n, number, nrows = 0;
-	bool more = true;
-	enum rfl_rc rc = to ? check_path(from, err) : rfl_no_memory(err, "merge of log folders");
+	size_t nrows = 0;
 
 	rfl_buf_init(&rows, 0);
-	if (rc || rfl_file_size(from) == 0 || (rc = load_counted(m, to, err)) ||
-	    (rc = open_counters(from, &c, err)))
+	if (rfl_file_size(from) > 0)
+		load_counted(m, to);
+	if (m->rc || !open_counters(m, from, &c))
 		goto done;
-	n = c.csv->ncolumns;
-	fields = rfl_alloc_array(n, sizeof(*fields));
-	header = rfl_alloc_array(n, sizeof(*header));
-	if (!fields || !header) {
-		rc = rfl_no_memory(err, "merge of log folders");
-		goto done;
-	}
-	for (size_t i = 0; i < n; i++)
-		header[i] = c.csv->columns[i];
-	while ((rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more) {
+	fields = kept(m, rfl_arena_array(m->arena, c.csv->ncolumns, sizeof(*fields)));
+	while (next_row(m, &c)) {
 		const char *id = rfl_csv_text(c.csv, c.id);
 
 		/* Counters of a run without a ledger row may be incomplete. */
 		if (c.csv->torn || (id[0] && !rfl_texts_has(&m->runs, id)) ||
 		    rfl_texts_has(&m->counted, run_of(&c)))
 			continue;
-		for (size_t i = 0; i < n; i++)
+		for (size_t i = 0; i < c.csv->ncolumns; i++)
 			fields[i] = rfl_csv_text(c.csv, (int)i);
-		rfl_csv_write_row(&rows, fields, n);
+		rfl_csv_write_row(&rows, fields, c.csv->ncolumns);
 		nrows++;
-		if (!rfl_texts_put(&came, run_of(&c), &number)) {
-			rc = rfl_no_memory(err, "merge of log folders");
-			goto done;
-		}
+		put(m, &came, run_of(&c));
 	}
-	if (rc || (rc = rfl_buf_check(&rows, from, err)) ||
-	    (nrows && (rc = rfl_csv_append_rows(to, header, n, &rows, err))))
-		goto done;
-	for (size_t i = 0; i < came.index.n && rc == RFL_OK; i++)
-		if (!rfl_texts_put(&m->counted, came.index.rows[i], &number))
-			rc = rfl_no_memory(err, "merge of log folders");
-	m->sum->counters += nrows;
+	if (!m->rc)
+		m->rc = rfl_buf_check(&rows, from, m->err);
+	if (!m->rc && nrows)
+		m->rc = rfl_csv_append_rows(to, (const char *const *)c.csv->columns,
+					    c.csv->ncolumns, &rows, m->err);
+	for (size_t i = 0; i < came.index.n; i++)
+		put(m, &m->counted, came.index.rows[i]);
+	m->sum->counters += m->rc ? 0 : nrows;
 done:
-	free(fields);
-	free(header);
 	rfl_csv_close(c.csv);
 	rfl_buf_fini(&rows);
 	rfl_texts_fini(&came);
-	return rc;
 }
 
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err)
 {
-	struct job m = { .to = to, .arena = rfl_arena_new(0), .sum = ret };
-	const char *lock_path = m.arena ? join(&m, to, ".lock") : NULL;
-	const char *path = m.arena ? join(&m, to, "metrics.csv") : NULL;
-	enum rfl_rc rc = lock_path && path ? rfl_file_mkdirs(to, err)
-					   : rfl_no_memory(err, "merge of log folders");
+	struct job m = { .to = to, .arena = rfl_arena_new(0), .sum = ret, .err = err };
+	const char *path, *lock_path;
 	int lock = -1;
 
 	*ret = (struct rfl_merge){ 0 };
-	if (rc || (rc = rfl_file_lock(lock_path, &lock, err)) || n == 0)
+	if (!m.arena)
+		return rfl_no_memory(err, "merge of log folders");
+	path = path_of(&m, to, "metrics.csv");
+	lock_path = path_of(&m, to, ".lock");
+	if (m.rc || (m.rc = rfl_file_mkdirs(to, err)) ||
+	    (m.rc = rfl_file_lock(lock_path, &lock, err)) || n == 0)
 		goto done;
 	/* Read the ledgers first and write rows last, so that the files of every merged row are
 	 * complete and merged before it, even while a task is running. */
-	if ((rc = load_runs(&m, path, err)) || (rc = load_rows(&m, folders, n, err)))
-		goto done;
-	for (size_t i = 0; i < n; i++)
-		if ((rc = merge_part(&m, folders[i], "steps", err)) ||
-		    (rc = merge_part(&m, folders[i], "time", err)) ||
-		    (rc = merge_part(&m, folders[i], "memory", err)) ||
-		    (rc = merge_records(&m, folders[i], err)) ||
-		    (rc = merge_counters(&m, folders[i], err)))
-			goto done;
-	if (m.n)
-		rc = rfl_ledger_append_rows(path, m.rows, m.n, err);
-	if (rc == RFL_OK)
-		ret->rows = m.n;
+	load_runs(&m, path);
+	load_rows(&m, folders, n);
+	for (size_t i = 0; i < n && !m.rc; i++) {
+		merge_part(&m, folders[i], "steps");
+		merge_part(&m, folders[i], "time");
+		merge_part(&m, folders[i], "memory");
+		merge_records(&m, folders[i]);
+		merge_counters(&m, folders[i]);
+	}
+	if (m.n && !m.rc)
+		m.rc = rfl_ledger_append_rows(path, m.rows, m.n, err);
+	ret->rows = m.rc ? 0 : m.n;
 done:
 	if (lock >= 0) {
 		const enum rfl_rc unlocked = rfl_file_unlock(lock, lock_path, err);
 
-		rc = rc ? rc : unlocked;
+		m.rc = m.rc ? m.rc : unlocked;
 	}
 	for (size_t i = 0; i < m.nledgers; i++)
 		rfl_ledger_free(m.ledgers[i]);
@@ -439,5 +426,5 @@ done:
 	rfl_texts_fini(&m.runs);
 	rfl_texts_fini(&m.counted);
 	rfl_arena_free(m.arena);
-	return rc;
+	return m.rc;
 }

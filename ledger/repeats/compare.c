@@ -4,11 +4,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
-#include "base/text.h"
 #include "ledger/facts.h"
 #include "ledger/repeats/row_index.h"
 

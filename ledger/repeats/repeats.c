@@ -36,15 +36,9 @@ struct entry {
 	bool replaced; /* replaced by a later row of the same run */
 };
 
-struct filter {
-	enum rfl_ledger_at column;
-	const char *const *list; /* empty: all */
-	size_t n;
-};
-
 struct builder {
 	const struct rfl_runs *runs;
-	struct filter filters[3];
+	const struct rfl_repeats_options *o;
 	struct rfl_row_index configs, labels;
 	size_t nentries;
 	struct entry *entries;
@@ -151,17 +145,17 @@ static bool is_rank(const struct rfl_run *run)
 
 static bool is_wanted(const struct builder *b, const struct rfl_run *run)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(b->filters); i++) {
-		const struct filter *f = &b->filters[i];
-		const char *text = *rfl_field_text_at(&rfl_ledger_fields[f->column], run->like);
-		bool in = f->n == 0;
+	bool in = true;
 
-		for (size_t k = 0; k < f->n && !in; k++)
-			in = rfl_text_same(text, f->list[k]);
-		if (!in)
-			return false;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(b->o->filters) && in; i++) {
+		const struct rfl_field *f = &rfl_ledger_fields[b->o->filters[i].column];
+
+		in = b->o->filters[i].n == 0;
+		for (size_t k = 0; k < b->o->filters[i].n && !in; k++)
+			in = rfl_text_same(*rfl_field_text_at(f, run->like),
+					   b->o->filters[i].list[k]);
 	}
-	return true;
+	return in;
 }
 
 /* Check that a requested value occurs in the ledgers, with any status. */
@@ -248,18 +242,6 @@ static void replace_before(struct builder *b, struct entry *e)
 	rfl_buf_puts(b->notes, "); they are averaged separately\n");
 }
 
-/* Return the name of a missing part of the configuration. NULL: none is missing. */
-static const char *unknown_part(const struct rfl_ledger_row *row)
-{
-	if (!row->env)
-		return "env";
-	if (!row->model)
-		return "model";
-	if (!row->precision)
-		return "precision";
-	return row->batch < 1 ? "batch" : NULL;
-}
-
 /* Add a run if it is ok. */
 static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
@@ -279,7 +261,7 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 	}
 	if (!rfl_text_same(run->like->status, "ok"))
 		return RFL_OK; /* handled later, because a retry may have succeeded */
-	empty = unknown_part(run->like);
+	empty = rfl_facts_lack(run->like);
 	if (empty) {
 		rfl_buf_init(&where, 0);
 		rfl_runs_where(b->runs, run, &where);
@@ -329,7 +311,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 		put_where(b, " (", run);
 		rfl_buf_puts(b->notes, ")\n");
 	}
-	if (unknown_part(row))
+	if (rfl_facts_lack(row))
 		return RFL_OK; /* the run failed before its configuration was known */
 
 	/* If parts of its configuration are unknown, use the first one that matches the known
@@ -401,7 +383,7 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 						  .min = NAN,
 						  .max = NAN,
 						  .ci95 = NAN };
-	double few[16], *values = few, far;
+	double *values, far;
 	bool timed = true;
 	enum rfl_rc rc;
 
@@ -409,8 +391,7 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 	c->cv = c->drift = (double)NAN;
 	if (c->n == 0)
 		return RFL_OK;
-	if (c->n > RFL_ARRAY_LEN(few))
-		values = rfl_alloc_array(c->n, sizeof(*values));
+	values = rfl_alloc_array(c->n, sizeof(*values));
 	if (!values)
 		return rfl_no_memory(err, "summary of runs");
 	for (size_t i = 0; i < c->n; i++)
@@ -450,8 +431,7 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 		rfl_buf_puts(b->notes, "); it is included in the statistics\n");
 	}
 done:
-	if (values != few)
-		free(values);
+	free(values);
 	return rc;
 }
 
@@ -539,9 +519,7 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 {
 	struct builder b = {
 		.runs = runs,
-		.filters = { { RFL_LEDGER_AT_env, o->envs, o->nenvs },
-			     { RFL_LEDGER_AT_model, o->models, o->nmodels },
-			     { RFL_LEDGER_AT_precision, o->precisions, o->nprecisions } },
+		.o = o,
 		.configs = { .hash = rfl_facts_hash, .alike = rfl_facts_repeats },
 		.labels = { .hash = label_hash, .alike = label_alike },
 	};
@@ -563,9 +541,9 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 	b.r->metric = o->metric;
 	rfl_buf_init(&b.r->notes, 0);
 	b.notes = &b.r->notes;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(b.filters); i++)
-		for (size_t k = 0; k < b.filters[i].n && rc == RFL_OK; k++)
-			rc = check_filter(runs, b.filters[i].column, b.filters[i].list[k], err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(o->filters); i++)
+		for (size_t k = 0; k < o->filters[i].n && rc == RFL_OK; k++)
+			rc = check_filter(runs, o->filters[i].column, o->filters[i].list[k], err);
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		b.last[i] = SIZE_MAX;

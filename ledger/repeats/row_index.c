@@ -48,11 +48,12 @@ enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t 
 {
 	const uint64_t hash = ix->hash(row);
 	size_t cap = ix->cap, hcap = ix->cap, nslots = 64, *slots, slot;
+	enum rfl_rc rc;
 
 	if (ix->n == ix->cap) {
-		if (rfl_grow(&ix->rows, &cap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK ||
-		    rfl_grow(&ix->hashes, &hcap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK)
-			return rfl_no_memory(err, "rows");
+		if ((rc = rfl_grow(&ix->rows, &cap, ix->n + 1, SIZE_MAX, err)) ||
+		    (rc = rfl_grow(&ix->hashes, &hcap, ix->n + 1, SIZE_MAX, err)))
+			return rc;
 		while (nslots < 2 * cap)
 			nslots *= 2;
 		slots = rfl_alloc_array(nslots, sizeof(*slots));

@@ -50,7 +50,7 @@ awk -v rows="$rows" '
       value["samples_per_s"] = batch * 1000 / step; value["step_ms_median"] = step
       for (i = 1; i <= n; i++) {
         if (!(name[i] in value)) {
-          if (name[i] ~ /text|status|throttle|reason|autocast|rank|launcher|interconnect|flags|counter|selftest|counted|idle|ipc|cache|effective/) value[name[i]] = ""
+          if (name[i] ~ /text|status|attention|throttle|reason|autocast|rank|launcher|interconnect|flags|counter|selftest|counted|idle|ipc|cache|effective/) value[name[i]] = ""
           else if (name[i] ~ /_ms|_s$|_w$|_hz|_j|per_|tflops|drift|lag1|loss|gap|stdrel|lr|momentum|weight/) real[name[i]] = 1
           else value[name[i]] = i
         }

@@ -329,8 +329,7 @@ static void filters(void **state)
 	const char *path = write_file(*state, "metrics.csv", rows);
 	const char *yes = "resnet18", *no = "resnet19";
 	struct rfl_repeats_options o = { .metric = metric_named("samples_per_s"),
-					 .models = &yes,
-					 .nmodels = 1 };
+					 .filters = { { RFL_LEDGER_AT_model, &yes, 1 } } };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_runs *runs = NULL;
 	struct rfl_repeats *r = NULL;
@@ -339,7 +338,7 @@ static void filters(void **state)
 	assert_ok(rfl_repeats_new(runs, &o, &r, &err), &err);
 	rfl_repeats_free(r);
 	r = NULL;
-	o.models = &no;
+	o.filters[0].list = &no;
 	assert_int_equal(rfl_repeats_new(runs, &o, &r, &err), RFL_ENOTFOUND);
 	assert_says(&err, "no run has model 'resnet19' (known: resnet18)");
 	assert_null(r);
