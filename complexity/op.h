@@ -23,8 +23,7 @@
 struct rfl_op_param {
 	const char *suffix; /**< "weight" */
 	enum rfl_param_kind kind;
-	int ndim;
-	int64_t dim[RFL_NET_MAX_DIMS];
+	struct rfl_shape shape;
 };
 
 /** One input of a node. */

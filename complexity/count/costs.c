@@ -252,41 +252,30 @@ static enum rfl_rc count_update(struct rfl_count *count, int64_t unread, struct 
 			  : RFL_OK;
 }
 
-static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct rfl_elementwise *e)
-{
-	sum = rfl_cost_add(c, rfl_cost_add(c, sum, e->add), e->mul);
-	return rfl_cost_add(c, rfl_cost_add(c, sum, e->compare), e->special);
-}
-
-/* Check sums over passes and kinds here, so that neither the code below nor summary.c needs to. */
+/* If the sum of all totals fits, with MACs as FLOPs, so do the sums over some passes and kinds that
+ * the functions below and summary.c compute without checks. */
 static enum rfl_rc check_sums(const struct rfl_count *count, struct rfl_err *err)
 {
+	const struct {
+		struct rfl_cost total;
+		struct rfl_elementwise update;
+		struct rfl_traffic optimizer;
+	} all = { .total = count->total,
+		  .update = count->optimizer_flops,
+		  .optimizer = count->optimizer };
+	const int64_t *word = (const int64_t *)(const void *)&all;
 	struct rfl_cost_context c = { 0 };
-	int64_t macs = 0,
-		elementwise = add_kinds(&c, count->total.bias_adds, &count->optimizer_flops);
+	int64_t sum = 0;
 
-	for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
-		macs = rfl_cost_add(&c, macs, count->total.macs[pass]);
-		elementwise = add_kinds(&c, elementwise, &count->total.elementwise[pass]);
-	}
-	(void)rfl_cost_mul(&c, macs, 2);
-	for (int level = 0; level < RFL_FUSION_COUNT; level++) {
-		int64_t bytes =
-			rfl_cost_add(&c, count->optimizer.read_bytes, count->optimizer.write_bytes);
-
-		for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
-			const struct rfl_traffic *t = &count->total.traffic[level][pass];
-
-			bytes = rfl_cost_add(&c, bytes, t->read_bytes);
-			bytes = rfl_cost_add(&c, bytes, t->write_bytes);
-		}
-	}
-	if (c.overflow)
-		return rfl_fail(
-			err, RFL_EOVERFLOW, 0,
+	for (size_t i = 0; i < sizeof(all) / sizeof(*word); i++)
+		sum = rfl_cost_add(&c, sum, word[i]);
+	for (int pass = 0; pass < RFL_PASS_COUNT; pass++)
+		sum = rfl_cost_add(&c, sum, count->total.macs[pass]);
+	if (!c.overflow)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EOVERFLOW, 0,
 			"%s: totals at batch %lld exceed 63 bits; use a smaller batch or network",
 			count->net->model, (long long)count->options.batch);
-	return RFL_OK;
 }
 
 enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch, struct rfl_err *err)

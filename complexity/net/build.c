@@ -343,20 +343,18 @@ static enum rfl_rc add_params(struct rfl_net_builder *b, struct rfl_node *node)
 		struct rfl_param p = {
 			.name = join(b, node->name, from[i].suffix),
 			.kind = from[i].kind,
-			.ndim = from[i].ndim,
+			.ndim = from[i].shape.ndim,
 			.position = (uint32_t)b->nparams,
 			.node = b->nnodes,
 		};
-		struct rfl_shape shape = { .ndim = p.ndim };
 
-		memcpy(p.dim, from[i].dim, sizeof(p.dim));
-		memcpy(shape.dim, p.dim, sizeof(p.dim));
+		memcpy(p.dim, from[i].shape.dim, sizeof(p.dim));
 		if (!p.name)
 			return b->err.rc;
-		if (!rfl_shape_fits(&shape))
+		if (!rfl_shape_fits(&from[i].shape))
 			return rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s exceeds 63 bits",
 					b->label, p.name);
-		p.numel = rfl_shape_numel(&shape);
+		p.numel = rfl_shape_numel(&from[i].shape);
 		if (!rfl_num_add(b->param_elements, p.numel, &b->param_elements))
 			return rfl_fail(&b->err, RFL_EOVERFLOW, 0,
 					"%s: %s brings the sum of parameters above 63 bits",

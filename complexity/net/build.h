@@ -183,12 +183,9 @@ int rfl_net_pool(struct rfl_net_builder *b, enum rfl_op op, int x, const char *n
 
 /** Normalise over all but the first dimension of an image, per channel. */
 int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name);
-/** Norms over the last dimension.
- * @param eps_  added to the variance or the mean square */
+/** Normalise over the last dimension; eps_ is added to the variance. */
 #define rfl_layer_norm(b, x, name, eps_) \
 	rfl_net_one(b, RFL_OP_LAYER_NORM, (x), (name), .attr.norm.eps = (eps_))
-#define rfl_rms_norm(b, x, name, eps_) \
-	rfl_net_one(b, RFL_OP_RMS_NORM, (x), (name), .attr.norm.eps = (eps_))
 
 /** @param p  probability of dropping an element, or a sample's branch: 0 to 1 */
 #define rfl_dropout(b, x, name, p) \
@@ -216,7 +213,6 @@ int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owne
  */
 #define rfl_unary(b, op, x, name, inplace_) rfl_net_one(b, (op), (x), (name), .inplace = (inplace_))
 #define rfl_relu(b, x, name, inplace)       rfl_unary(b, RFL_OP_RELU, x, name, inplace)
-#define rfl_relu6(b, x, name, inplace)      rfl_unary(b, RFL_OP_RELU6, x, name, inplace)
 #define rfl_gelu(b, x, name, tanh_) \
 	rfl_net_one(b, RFL_OP_GELU, (x), (name), .attr.gelu.tanh = (tanh_))
 

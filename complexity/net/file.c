@@ -640,7 +640,7 @@ static bool append(struct reader *r, struct draft *d)
 		.ninputs = d->ninputs,
 		.input = inputs,
 	};
-	struct rfl_shape mine = { 0 }, shared;
+	struct rfl_shape *mine = &own[0].shape, shared;
 	char a[160], b[160];
 	int ndim = 0;
 
@@ -675,13 +675,11 @@ static bool append(struct reader *r, struct draft *d)
 		if (d->info->params(&node, own) != 1)
 			return fail(r, "tied", -1,
 				    "the node has more than one weight; only one can be shared");
-		mine.ndim = own[0].ndim;
-		memcpy(mine.dim, own[0].dim, sizeof(mine.dim));
 		shared = rfl_net_first_param(r->b, node.tied);
-		if (mine.ndim != shared.ndim ||
-		    memcmp(mine.dim, shared.dim, (size_t)mine.ndim * sizeof(mine.dim[0])) != 0)
+		if (mine->ndim != shared.ndim ||
+		    memcmp(mine->dim, shared.dim, (size_t)mine->ndim * sizeof(mine->dim[0])) != 0)
 			return fail(r, "tied", -1, "needs a weight of %s, but '%s' has %s",
-				    rfl_shape_text(&mine, a, sizeof(a)),
+				    rfl_shape_text(mine, a, sizeof(a)),
 				    label_of(&r->drafts[d->tied]),
 				    rfl_shape_text(&shared, b, sizeof(b)));
 	}

@@ -33,10 +33,10 @@ static int params(const struct rfl_node *node, struct rfl_op_param *out)
 	bool batch = node->op == RFL_OP_BATCH_NORM;
 	int64_t n = batch ? node->attr.batch_norm.channels : node->attr.norm.features;
 
-	out[0] = (struct rfl_op_param){ "weight", RFL_PARAM_NORM_WEIGHT, 1, { n } };
-	out[1] = (struct rfl_op_param){ "bias", RFL_PARAM_NORM_BIAS, 1, { n } };
-	out[2] = (struct rfl_op_param){ "running_mean", RFL_PARAM_RUNNING_MEAN, 1, { n } };
-	out[3] = (struct rfl_op_param){ "running_var", RFL_PARAM_RUNNING_VAR, 1, { n } };
+	out[0] = (struct rfl_op_param){ "weight", RFL_PARAM_NORM_WEIGHT, { 1, { n } } };
+	out[1] = (struct rfl_op_param){ "bias", RFL_PARAM_NORM_BIAS, { 1, { n } } };
+	out[2] = (struct rfl_op_param){ "running_mean", RFL_PARAM_RUNNING_MEAN, { 1, { n } } };
+	out[3] = (struct rfl_op_param){ "running_var", RFL_PARAM_RUNNING_VAR, { 1, { n } } };
 	return batch ? 4 : node->op == RFL_OP_LAYER_NORM ? 2 : 1;
 }
 

@@ -16,8 +16,6 @@
  */
 #include "complexity/op/parts.h"
 
-#include <string.h>
-
 #include "base/num.h"
 
 /* --- inputs and constants --- */
@@ -64,16 +62,14 @@ static enum rfl_rc parameter_infer(const struct rfl_node *node, const struct rfl
 static int parameter_params(const struct rfl_node *node, struct rfl_op_param *out)
 {
 	const struct rfl_parameter *a = &node->attr.parameter;
-	const struct rfl_shape *stored = &a->stored;
 
 	out[0] = (struct rfl_op_param){
 		.suffix = "",
 		.kind = a->norm_weight ? RFL_PARAM_NORM_WEIGHT
 			: a->norm_bias ? RFL_PARAM_NORM_BIAS
 				       : RFL_PARAM_OTHER,
-		.ndim = stored->ndim,
+		.shape = a->stored,
 	};
-	memcpy(out[0].dim, stored->dim, sizeof(stored->dim));
 	return 1;
 }
 
@@ -318,8 +314,7 @@ static int embedding_params(const struct rfl_node *node, struct rfl_op_param *ou
 	out[0] = (struct rfl_op_param){
 		.suffix = "weight",
 		.kind = RFL_PARAM_EMBEDDING_WEIGHT,
-		.ndim = 2,
-		.dim = { node->attr.embedding.vocab, node->attr.embedding.features },
+		.shape = { 2, { node->attr.embedding.vocab, node->attr.embedding.features } },
 	};
 	return 1;
 }

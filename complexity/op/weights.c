@@ -102,10 +102,11 @@ static int conv_params(const struct rfl_node *node, struct rfl_op_param *out)
 	out[0] = (struct rfl_op_param){
 		.suffix = "weight",
 		.kind = RFL_PARAM_CONV_WEIGHT,
-		.ndim = 4,
-		.dim = { a->out_channels, a->in_channels / a->groups, a->kernel_h, a->kernel_w },
+		.shape = { 4,
+			   { a->out_channels, a->in_channels / a->groups, a->kernel_h,
+			     a->kernel_w } },
 	};
-	out[1] = (struct rfl_op_param){ "bias", RFL_PARAM_CONV_BIAS, 1, { a->out_channels } };
+	out[1] = (struct rfl_op_param){ "bias", RFL_PARAM_CONV_BIAS, { 1, { a->out_channels } } };
 	return a->bias ? 2 : 1;
 }
 
@@ -176,11 +177,11 @@ static int linear_params(const struct rfl_node *node, struct rfl_op_param *out)
 	out[0] = (struct rfl_op_param){
 		.suffix = weight,
 		.kind = RFL_PARAM_LINEAR_WEIGHT,
-		.ndim = 2,
-		.dim = { a->transposed ? a->in_features : a->out_features,
-			 a->transposed ? a->out_features : a->in_features },
+		.shape = { 2,
+			   { a->transposed ? a->in_features : a->out_features,
+			     a->transposed ? a->out_features : a->in_features } },
 	};
-	out[1] = (struct rfl_op_param){ bias, RFL_PARAM_LINEAR_BIAS, 1, { a->out_features } };
+	out[1] = (struct rfl_op_param){ bias, RFL_PARAM_LINEAR_BIAS, { 1, { a->out_features } } };
 	return a->bias ? 2 : 1;
 }
 

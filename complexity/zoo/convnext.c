@@ -22,9 +22,7 @@ static int layer_norm_2d(struct rfl_net_builder *b, int x, const char *name)
 {
 	rfl_net_enter(b, "%s", name);
 	x = rfl_permute(b, x, CHANNELS_LAST);
-	rfl_net_leave(b);
-	x = rfl_layer_norm(b, x, name, EPS);
-	rfl_net_enter(b, "%s", name);
+	x = rfl_layer_norm(b, x, "", EPS);
 	x = rfl_permute(b, x, CHANNELS_FIRST);
 	rfl_net_leave(b);
 	return x;

@@ -25,9 +25,8 @@ struct stage {
 struct mobile {
 	enum { MOBILENET_V2, MOBILENET_V3, EFFICIENTNET } kind;
 	const struct stage *stages;
-	int first,
-		last; /* channels of these convolutions; last negative: multiple of its input's */
-	int linear;   /* features of an additional linear layer; 0: none */
+	int first, last; /* channels of these convolutions; last negative, as `hidden` */
+	int linear;      /* features of an additional linear layer; 0: none */
 	double width, depth, dropout;
 	double eps, momentum; /* of batch norms */
 };
@@ -54,8 +53,8 @@ static int residual(struct rfl_net_builder *b, int x, const struct mobile *m, co
 						 { "conv.0", "conv.1", "conv.2", "conv.3" } };
 	const bool v2 = m->kind == MOBILENET_V2, efficient = m->kind == EFFICIENTNET;
 	const char *const *part = names[v2];
-	const int64_t in = rfl_net_channels(b, x),
-		      hidden = s->hidden < 0 ? -s->hidden * in : s->hidden;
+	const int64_t in = rfl_net_channels(b, x);
+	const int64_t hidden = s->hidden < 0 ? -s->hidden * in : s->hidden;
 	const struct rfl_zoo_squeeze_args squeeze = {
 		.channels = efficient ? in / 4 : rfl_zoo_divisible((double)(hidden / 4), 8),
 		.activation = efficient ? SILU : RELU,

@@ -71,7 +71,7 @@ static inline int rig_layer(struct rig *r, enum rfl_op op, const char *variant)
 	case RFL_OP_LAYER_NORM:
 		return rfl_layer_norm(r->b, r->x, "op", 1e-5);
 	case RFL_OP_RMS_NORM:
-		return rfl_rms_norm(r->b, r->x, "op", 1e-5);
+		return rfl_net_one(r->b, RFL_OP_RMS_NORM, r->x, "op", .attr.norm.eps = 1e-5);
 	case RFL_OP_MAX_POOL:
 		return rfl_max_pool(r->b, r->x, "op", .kernel = 2);
 	case RFL_OP_AVG_POOL:

@@ -186,7 +186,7 @@ static void elementwise_by_hand(void **state)
 	x = rfl_net_input(b, 2, 6, 6);
 	conv = x = rfl_conv2d(b, x, "conv", 4, .kernel = 3, .pad = 1, .bias = true);
 	bn = y = rfl_batch_norm(b, x, "bn");
-	relu = y = rfl_relu6(b, y, "relu", RFL_INPLACE);
+	relu = y = rfl_unary(b, RFL_OP_RELU6, y, "relu", RFL_INPLACE);
 	add = x = rfl_add(b, y, x, RFL_OUT_OF_PLACE);
 	max = x = rfl_max_pool(b, x, "max", .kernel = 2);
 	avg = x = rfl_adaptive_avg_pool(b, x, "avg", 2, 2); /* 3 -> 2: windows of 2 that overlap */

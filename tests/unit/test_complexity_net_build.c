@@ -99,7 +99,7 @@ static void call_everything(struct rfl_net_builder *b, int x)
 	assert_int_equal(rfl_adaptive_avg_pool(b, x, "gap", 1, 1), -1);
 	assert_int_equal(rfl_batch_norm(b, x, "bn"), -1);
 	assert_int_equal(rfl_layer_norm(b, x, "ln", 1e-5), -1);
-	assert_int_equal(rfl_rms_norm(b, x, "rms", 1e-5), -1);
+	assert_int_equal(rfl_net_one(b, RFL_OP_RMS_NORM, x, "rms", .attr.norm.eps = 1e-5), -1);
 	assert_int_equal(rfl_linear(b, x, "fc", 7, true), -1);
 	assert_int_equal(rfl_linear_tied(b, x, "head", x), -1);
 	assert_int_equal(rfl_embedding(b, x, "wte", 9, 7), -1);

@@ -35,7 +35,7 @@ static inline struct rfl_net *small_net(double dropout)
 	x = rfl_batch_norm(b, x, "bn1");
 	x = identity = rfl_relu(b, x, "relu", RFL_INPLACE);
 	x = rfl_conv2d(b, x, "conv2", 8, .kernel = 3, .pad = 1, .groups = 8, .bias = true);
-	x = rfl_relu6(b, x, "relu6", RFL_INPLACE);
+	x = rfl_unary(b, RFL_OP_RELU6, x, "relu6", RFL_INPLACE);
 	x = rfl_add(b, x, identity, RFL_OUT_OF_PLACE);
 	x = rfl_max_pool(b, x, "pool", .kernel = 2);
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 2, 2);
