@@ -150,9 +150,8 @@ static void check_sessions(struct checker *l)
 	for (const struct rfl_cupti_planned *s = plan->sessions; s < plan->sessions + plan->n;
 	     s++) {
 		const char *what = rfl_arena_printf(c->arena, "counters %s", s->name);
-		struct rfl_buf text;
+		struct rfl_buf text = { 0 };
 
-		rfl_buf_init(&text, 0);
 		rfl_cupti_planned_text(s, &text);
 		if (!what || text.failed)
 			c->no_memory = true;

@@ -241,9 +241,8 @@ static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture
 
 static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_builder *b)
 {
-	struct rfl_buf text;
+	struct rfl_buf text = { 0 };
 
-	rfl_buf_init(&text, 0);
 	for (unsigned set = RFL_SET_CORE; !c->plan && set <= RFL_SET_LINKS; set <<= 1)
 		if (c->request->sets & set)
 			rfl_capture_refuse(b, rfl_counter_set_name(set), c->refused.msg);

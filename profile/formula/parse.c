@@ -501,11 +501,10 @@ enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct
 	const struct rfl_chip *c = chip ? rfl_chip_find(chip) : NULL;
 	const char *name = c ? c->family : chip ? chip : "any";
 	const struct rfl_formula_file *file = find_file(rfl_formula_families, rfl_span_of(name));
-	struct rfl_buf known;
+	struct rfl_buf known = { 0 };
 
 	if (file)
 		return rfl_formulas_parse(file->text, file->len, file->name, ret, err);
-	rfl_buf_init(&known, 0);
 	for (file = rfl_formula_families; file->name; file++) {
 		const char *sep = " (";
 
