@@ -385,22 +385,20 @@ static const struct rfl_formula_file *find_file(const struct rfl_formula_file *f
 static void use_statement(struct parser *p)
 {
 	do {
-		const struct rfl_formula_file *file;
-		struct parser part;
 		char there[64];
 
 		if (p->t.kind != WORD) {
 			fail_expecting(p, "the name of a part");
 			return;
 		}
-		file = find_file(rfl_formula_parts, p->t.s);
+		const struct rfl_formula_file *file = find_file(rfl_formula_parts, p->t.s);
 		if (!file)
 			fail_at(p, &p->t, "%s is not a known part", shown(p, there));
 		else if (p->depth == USE_DEPTH_MAX)
 			fail_at(p, &p->t, "more than %d levels of 'use'", USE_DEPTH_MAX);
 		if (p->rc != RFL_OK)
 			return;
-		part = (struct parser){
+		struct parser part = {
 			.f = p->f,
 			.name = file->name,
 			.at = file->text,

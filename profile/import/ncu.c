@@ -173,8 +173,6 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 		return rc; /* the sign is determined when cells are read */
 	while (more && n->convention.decimal == 0) {
 		enum rfl_rc cut = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, NULL);
-		struct rfl_ncu_unit unit;
-		bool whole;
 
 		if (cut != RFL_OK && cut != RFL_EFORMAT)
 			break;
@@ -182,8 +180,9 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 			more = true;
 		if (cut != RFL_OK || !more || in->torn || n->i.n < n->table.least)
 			continue;
-		unit = rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
-		whole = rfl_ncu__is_whole(rfl_ncu__field(n, RFL_NCU_METRIC_NAME), &unit);
+		struct rfl_ncu_unit unit =
+			rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
+		bool whole = rfl_ncu__is_whole(rfl_ncu__field(n, RFL_NCU_METRIC_NAME), &unit);
 		for (size_t i = 0; i < RFL_ARRAY_LEN(numbers); i++) {
 			(void)rfl_ncu_number_read(&n->convention, rfl_ncu__field(n, numbers[i]),
 						  whole && numbers[i] != RFL_NCU_AVERAGE, 0,
