@@ -226,6 +226,11 @@ enum rfl_given rfl_capture_put(struct rfl_capture_builder *b, const char *name, 
 			       double value, enum rfl_validity validity, int pass,
 			       const char *reason);
 
+/** The sum of a quantity over the ranges of a kind so far, the current one included, which ends.
+ * NaN: unknown. */
+double rfl_capture_so_far(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			  enum rfl_quantity q);
+
 /** Add a note of one line, unless the capture already has it. */
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
 /** Record that a requested set could not be counted at all; strings are copied. */

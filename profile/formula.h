@@ -122,6 +122,10 @@ void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 		       double ret[RFL_QUANTITY_COUNT], int way[RFL_QUANTITY_COUNT]);
 
+/** The same by the names of metrics. */
+void rfl_formulas_values(const struct rfl_formulas *f, const char *const *names,
+			 const double *values, size_t n, double ret[RFL_QUANTITY_COUNT]);
+
 /** A way as text: "smsp__... + 2 x smsp__...". */
 void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,
 		      struct rfl_buf *out);

@@ -3,13 +3,21 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
-
-/* Fold the high bits of the hash into the low bits. */
+/* Eight bytes at a time: names of kernels are long, and hashed for every launch. */
 static uint32_t hash_of(const void *key, size_t len)
 {
-	const uint64_t hash = rfl_hash64(0, key, len);
+	const char *at = key;
+	uint64_t hash = len, word = 0;
 
+	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	if (len > 0)
+		memcpy(&word, at, len);
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
 	return (uint32_t)(hash ^ hash >> 32);
 }
 

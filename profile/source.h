@@ -12,18 +12,18 @@
 #include "profile/capture.h"
 #include "profile/cupti/lib.h"
 
-/** The workload marks its parts with these calls. Ranges follow each other and do not nest. */
+/** The workload marks its parts. Ranges follow each other and do not nest. */
 struct rfl_ranges {
-	/** Begin a range such as "fwd" or "bwd/conv1", and end the previous one. */
+	/** Begin a range such as "fwd" or "bwd/conv1", and end the previous one. The last range
+	 * ends with the run. */
 	enum rfl_rc (*begin)(struct rfl_ranges *r, enum rfl_range_kind kind, const char *name,
 			     struct rfl_err *err);
-	enum rfl_rc (*end)(struct rfl_ranges *r, struct rfl_err *err);
 };
 
 /** The code to be counted. All calls come from the thread that called the source. */
 struct rfl_workload {
-	/** One step: calls ranges->begin() and end() around its parts, and synchronizes the device
-	 * before each of these calls. */
+	/** One step: calls ranges->begin() before its parts, and synchronizes the device before
+	 * each of these calls and at the end. */
 	enum rfl_rc (*run)(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err);
 	/** Save and restore the state before a step. NULL: run() changes no state. */
 	enum rfl_rc (*save)(void *ctx, struct rfl_err *err);

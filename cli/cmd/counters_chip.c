@@ -58,7 +58,7 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 {
 	const struct rfl_cupti_places places = rfl_cli_places();
 	const struct rfl_chip *chip = rfl_chip_find(text);
-	struct rfl_buf all;
+	struct rfl_buf all = { 0 };
 
 	*ret = (struct chip){ .f = NULL };
 	if (!chip)
@@ -72,7 +72,6 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 		return rfl_formulas_new(chip->name, &ret->f, err);
 	if (ret->host)
 		return RFL_OK;
-	rfl_buf_init(&all, 0);
 	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
 		rfl_buf_printf(&all, " %s", chip->name);
 	enum rfl_rc rc =
@@ -257,13 +256,12 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 		.precision = a->precision_name,
 		.people = for_people(a),
 	};
-	struct rfl_buf passes;
+	struct rfl_buf passes = { 0 };
 	enum rfl_rc rc = rfl_cupti_plan_new(chip->host ? chip->lib : NULL, chip->name, NULL,
 					    RFL_SETS_COUNTED, l.precision, &l.plan, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	rfl_buf_init(&passes, 0);
 	l.t = new_table(quantity_columns, RFL_ARRAY_LEN(quantity_columns), a);
 	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		quantity_rows(&l, q);
@@ -349,7 +347,7 @@ static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct chip *chip, const
 {
 	const unsigned wanted = RFL_SET_CORE | RFL_SET_FLOPS | (precision ? 0 : RFL_SET_AUDIT);
 	struct rfl_metric_set set = { .n = 0 }, there = { .n = 0 };
-	struct rfl_buf line;
+	struct rfl_buf line = { 0 };
 	size_t passes = 0;
 	enum rfl_rc rc = RFL_OK;
 
@@ -365,7 +363,6 @@ static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct chip *chip, const
 		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, NULL, err);
 	if (rc != RFL_OK)
 		return rc;
-	rfl_buf_init(&line, 0);
 	for (size_t i = 0; i < there.n; i++)
 		rfl_buf_printf(&line, "%s%s", i ? "," : "--metrics ", there.names[i]);
 	rfl_buf_putc(&line, '\n');
@@ -530,7 +527,7 @@ static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows,
 	for (size_t i = 0; i < n; i++) {
 		const struct rfl_gpu_check_row *row = &rows[i];
 		const bool skipped = row->state == RFL_GPU_CHECK_SKIPPED;
-		struct rfl_buf what;
+		struct rfl_buf what = { 0 };
 		size_t first = 0;
 
 		rfl_table_text(t, row->what);
@@ -544,7 +541,6 @@ static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows,
 			first++;
 		if (row->state != RFL_GPU_CHECK_FAILED || first < i)
 			continue;
-		rfl_buf_init(&what, 0);
 		for (size_t k = i; k < n; k++)
 			if (fails_alike(row, &rows[k]))
 				rfl_buf_printf(&what, "%s%s", k > i ? ", " : "", rows[k].what);

@@ -503,6 +503,21 @@ enum rfl_given rfl_capture_put(struct rfl_capture_builder *b, const char *name, 
 	return rfl_capture_metric(b, id, value, validity, pass, reason);
 }
 
+double rfl_capture_so_far(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			  enum rfl_quantity q)
+{
+	double sum = NAN;
+
+	rfl_capture__end(b);
+	for (size_t i = 0; i < b->nranges; i++) {
+		const struct rfl_quantity_sum *a = &b->ranges[i]->quantity[q];
+
+		if (b->ranges[i]->range.kind == kind && a->launches > 0)
+			sum = isnan(sum) ? a->value : sum + a->value;
+	}
+	return sum;
+}
+
 /* ---- notes and refusals ---- */
 
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)

@@ -379,12 +379,11 @@ static void quantity_row(struct reader *rd)
 		bad(rd, COLUMN_metric, "unknown value '%.63s'", or_empty(row->metric));
 	else if (!rfl_text_same(row->range_kind, "total"))
 		range = find_range(rd);
-	struct rfl_amount a =
-		(struct rfl_amount){ .value = row->value,
-				     .validity = validity_of(rd),
-				     .launches = row->counted_launches,
-				     .rule = rfl_capture__keep(rd->b, row->rule),
-				     .reason = rfl_capture__keep(rd->b, row->reason) };
+	struct rfl_amount a = { .value = row->value,
+				.validity = validity_of(rd),
+				.launches = row->counted_launches,
+				.rule = rfl_capture__keep(rd->b, row->rule),
+				.reason = rfl_capture__keep(rd->b, row->reason) };
 	if (a.value < 0)
 		bad(rd, COLUMN_value, "a quantity cannot be negative");
 	if (rd->rc != RFL_OK)

@@ -150,9 +150,8 @@ static void check_sessions(struct checker *l)
 	for (const struct rfl_cupti_planned *s = plan->sessions; s < plan->sessions + plan->n;
 	     s++) {
 		const char *what = rfl_arena_printf(c->arena, "counters %s", s->name);
-		struct rfl_buf text;
+		struct rfl_buf text = { 0 };
 
-		rfl_buf_init(&text, 0);
 		rfl_cupti_planned_text(s, &text);
 		if (!what || text.failed)
 			c->no_memory = true;
@@ -184,15 +183,15 @@ static void check_selftest(struct checker *l)
 						    rfl_quantity_info(r->quantity)->name);
 		const bool ecc = rfl_selftest_is_ecc(&t, r);
 		const double ratio = rfl_selftest_ratio(r);
-		struct rfl_gpu_check_row *out;
 
 		if (isnan(ratio)) {
 			skip(c, what, rfl_arena_strdup(c->arena, r->reason));
 			continue;
 		}
-		out = put(c, what, RFL_GPU_CHECK_OK,
-			  rfl_arena_printf(c->arena, "%.4f of the known value of %s%s", ratio,
-					   r->work, ecc ? " (including ECC check bits)" : ""));
+		struct rfl_gpu_check_row *out =
+			put(c, what, RFL_GPU_CHECK_OK,
+			    rfl_arena_printf(c->arena, "%.4f of the known value of %s%s", ratio,
+					     r->work, ecc ? " (including ECC check bits)" : ""));
 		if (fabs(ratio - 1) > RFL_SELFTEST_TOLERANCE && !ecc) {
 			out->state = RFL_GPU_CHECK_FAILED;
 			out->reason =

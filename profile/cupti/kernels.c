@@ -273,12 +273,11 @@ static enum rfl_rc note_classes(const struct rfl_kernel_launches *launches,
 	double time_s[RFL_KERNEL_CLASSES] = { 0 }, total_s = 0;
 	enum rfl_kernel_class *is = NULL;
 	struct rfl_keys names = { 0 };
-	struct rfl_buf rest;
+	struct rfl_buf rest = { 0 };
 	size_t cap = 0;
 	char total[32];
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&rest, 0);
 	for (size_t i = 0; i < launches->n; i++) {
 		const struct rfl_kernel_launch *l = &launches->launches[i];
 		bool added;

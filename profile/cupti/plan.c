@@ -323,23 +323,6 @@ void rfl_cupti_planned_text(const struct rfl_cupti_planned *s, struct rfl_buf *o
 			       m->why_absent[i]);
 }
 
-void rfl_cupti_plan_amounts(const struct rfl_cupti_plan *p, const struct rfl_cupti_planned *session,
-			    const double *values, double ret[RFL_QUANTITY_COUNT])
-{
-	double slots[RFL_SLOTS_MAX];
-
-	for (size_t i = 0; i < RFL_SLOTS_MAX; i++)
-		slots[i] = NAN;
-	for (size_t i = 0; i < session->metrics.n; i++) {
-		const char *name = session->metrics.names[i];
-		const int slot = rfl_formulas_slot(p->formulas, name, strlen(name));
-
-		if (slot >= 0)
-			slots[slot] = values[i];
-	}
-	rfl_formulas_eval(p->formulas, slots, ret, NULL);
-}
-
 void rfl_cupti_plan_free(struct rfl_cupti_plan *p)
 {
 	if (!p)

@@ -139,8 +139,4 @@ void rfl_cupti_plan_free(struct rfl_cupti_plan *p); /* accepts NULL */
 /** "9 metrics in 1 pass", then the metrics that are left out, with the reasons. */
 void rfl_cupti_planned_text(const struct rfl_cupti_planned *session, struct rfl_buf *out);
 
-/** Evaluate the formulas on the values of a session's metrics (SI base units, NaN if absent). */
-void rfl_cupti_plan_amounts(const struct rfl_cupti_plan *p, const struct rfl_cupti_planned *session,
-			    const double *values, double ret[RFL_QUANTITY_COUNT]);
-
 #endif

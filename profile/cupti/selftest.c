@@ -210,7 +210,7 @@ static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 static enum rfl_rc work_run(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
 	struct work *w = ctx;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	if (w->copy_bytes &&
 	    ((rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, "copy", err)) != RFL_OK ||
@@ -220,7 +220,7 @@ static enum rfl_rc work_run(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 	    ((rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, w->kernel->name, err)) != RFL_OK ||
 	     (rc = multiply(w, err)) != RFL_OK))
 		return rc;
-	return ranges->end(ranges, err);
+	return rc;
 }
 
 static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q, double known,
@@ -249,7 +249,8 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this chip cannot count the self-test");
 	enum rfl_rc rc = rfl_cupti_count(target, s, 2, &replay, &counted, err);
 	for (size_t i = 0; rc == RFL_OK && i < counted.n; i++) {
-		rfl_cupti_plan_amounts(plan, s, counted.ranges[i].values, amounts);
+		rfl_formulas_values(plan->formulas, s->metrics.names, counted.ranges[i].values,
+				    s->metrics.n, amounts);
 		for (struct rfl_selftest_row *r = t->rows; r < t->rows + t->n; r++)
 			if (strcmp(r->work, counted.ranges[i].name) == 0 && isnan(r->measured))
 				r->measured = amounts[r->quantity];

@@ -165,14 +165,12 @@ double rfl_counted_wall_s(const struct rfl_counted *c)
 
 /* ---- ranges ---- */
 
-static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
+static void end_range(struct walk *w)
 {
-	struct walk *w = (struct walk *)(void *)ranges;
 	double now_s = rfl_clock_s();
 
-	(void)err;
 	if (!w->open)
-		return RFL_OK;
+		return;
 	w->open = false;
 	if (w->next - 1 < w->counted->n)
 		w->counted->ranges[w->next - 1].wall_s = now_s - w->began_s;
@@ -183,7 +181,6 @@ static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
 		w->pushed = false;
 		(void)!RFL_CUPTI_CALL(w->s->lib, pop_range, &w->failure, &p);
 	}
-	return RFL_OK;
 }
 
 /* The first run appends ranges; every other run must have the same ranges. */
@@ -194,7 +191,8 @@ static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind ki
 	struct rfl_counted *c = w->counted;
 	const struct rfl_counted_range *r = w->next < c->n ? &c->ranges[w->next] : NULL;
 
-	(void)end_range(ranges, err);
+	(void)err;
+	end_range(w);
 	if (w->first_run) {
 		struct rfl_counted_range new = {
 			.kind = kind,
@@ -235,7 +233,7 @@ static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind ki
 
 static struct walk walk_of(struct session *s, struct rfl_counted *counted)
 {
-	return (struct walk){ .pub = { .begin = begin_range, .end = end_range },
+	return (struct walk){ .pub = { .begin = begin_range },
 			      .s = s,
 			      .counted = counted,
 			      .first_run = counted->runs == 0 };
@@ -252,7 +250,7 @@ static enum rfl_rc run(struct walk *w, struct rfl_replay *work, struct rfl_err *
 {
 	work->rc = work->run(work->ctx, &w->pub, err);
 	w->counted->runs++;
-	(void)end_range(&w->pub, NULL);
+	end_range(w);
 	return work->rc;
 }
 
@@ -377,7 +375,6 @@ static enum rfl_rc read_data(struct session *s, struct rfl_counted *counted, siz
 						  .size = s->data_size, .range = i,
 						  .delimiter = "/" };
 		struct rfl_counted_range *r = NULL;
-		unsigned long number;
 		char *end = NULL;
 
 		rc = RFL_CUPTI_CALL(s->lib, range_info, err, &p);
@@ -386,7 +383,7 @@ static enum rfl_rc read_data(struct session *s, struct rfl_counted *counted, siz
 		if (!p.name)
 			return rfl_fail(err, RFL_ENOMEM, 0,
 					"out of memory for the name of a range");
-		number = strtoul(p.name, &end, 10);
+		unsigned long number = strtoul(p.name, &end, 10);
 		if (*end == ':' && number < counted->n)
 			r = &counted->ranges[number];
 		if (!r || r->has_data)

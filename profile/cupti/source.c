@@ -205,26 +205,19 @@ static enum rfl_rc add_range(const struct rfl_source_early *c, struct rfl_captur
 	return rc;
 }
 
-/* Bytes to and from device memory in a range; NaN: unknown. */
-static double dram_of(const struct rfl_source_early *c, const struct rfl_counted_range *range)
-{
-	double amounts[RFL_QUANTITY_COUNT];
-
-	rfl_cupti_plan_amounts(c->plan, &c->plan->sessions[0], range->values, amounts);
-	return amounts[RFL_QUANTITY_DRAM];
-}
-
 static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture_builder *b,
 			    const struct marks *marks, struct rfl_err *err)
 {
 	const struct outcome *core = &c->outcomes[0];
 	const struct rfl_counted_range *idle = c->idle.ranges;
-	const double dram = dram_of(c, idle);
+	const double all = rfl_capture_so_far(b, core->counted.ranges[0].kind, RFL_QUANTITY_DRAM);
 	char bytes[32], time[32];
-	double all = 0;
+	enum rfl_rc rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
 
-	for (size_t i = 0; i < core->counted.n; i++)
-		all += dram_of(c, &core->counted.ranges[i]);
+	if (rc != RFL_OK)
+		return rc;
+	give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
+	const double dram = rfl_capture_so_far(b, RFL_RANGE_IDLE, RFL_QUANTITY_DRAM);
 	if (!isnan(dram) && all > 0 && idle->wall_s > 0)
 		rfl_capture_note(
 			b,
@@ -233,17 +226,13 @@ static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture
 			rfl_num_si(idle->wall_s, "s", 3, time, sizeof(time)),
 			rfl_num_si(dram, "byte", 3, bytes, sizeof(bytes)),
 			100 * (dram / idle->wall_s * rfl_counted_wall_s(&core->counted) / all));
-	enum rfl_rc rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
-	if (rc == RFL_OK)
-		give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
-	return rc;
+	return RFL_OK;
 }
 
 static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_builder *b)
 {
-	struct rfl_buf text;
+	struct rfl_buf text = { 0 };
 
-	rfl_buf_init(&text, 0);
 	for (unsigned set = RFL_SET_CORE; !c->plan && set <= RFL_SET_LINKS; set <<= 1)
 		if (c->request->sets & set)
 			rfl_capture_refuse(b, rfl_counter_set_name(set), c->refused.msg);
@@ -367,7 +356,7 @@ static enum rfl_rc run_idle(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 	wait.tv_nsec = (long)(1e9 * (time_s - (double)wait.tv_sec));
 	if (rc == RFL_OK)
 		(void)nanosleep(&wait, NULL);
-	return rc == RFL_OK ? ranges->end(ranges, err) : rc;
+	return rc;
 }
 
 /* ---- sessions ---- */
@@ -506,8 +495,7 @@ static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, st
 
 static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_err *err)
 {
-	static const struct rfl_source_request usual = { .sets = RFL_SET_CORE };
-	struct rfl_source_early *c = open_early(request ? request : &usual);
+	struct rfl_source_early *c = open_early(request);
 	enum rfl_rc rc = RFL_OK;
 
 	if (!c)

@@ -20,11 +20,11 @@ int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t l
 		const struct rfl_formula_alias *a = &f->aliases[i];
 		const size_t from = strlen(a->from);
 		char name[RFL_WORD_MAX + 1];
-		int n;
 
 		if (len < from || memcmp(metric, a->from, from) != 0)
 			continue;
-		n = snprintf(name, sizeof(name), "%s%.*s", a->to, (int)(len - from), metric + from);
+		int n = snprintf(name, sizeof(name), "%s%.*s", a->to, (int)(len - from),
+				 metric + from);
 		if (n > 0 && (size_t)n < sizeof(name))
 			number = rfl_keys_find(&f->names, name, (size_t)n);
 	}
@@ -134,6 +134,22 @@ void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 	rfl_formulas_apply(f, slots, chosen, ret);
 	for (enum rfl_quantity q = 0; way && q < RFL_QUANTITY_COUNT; q++)
 		way[q] = isnan(ret[q]) ? -1 : chosen[q];
+}
+
+void rfl_formulas_values(const struct rfl_formulas *f, const char *const *names,
+			 const double *values, size_t n, double ret[RFL_QUANTITY_COUNT])
+{
+	double slots[RFL_SLOTS_MAX];
+
+	for (size_t i = 0; i < RFL_SLOTS_MAX; i++)
+		slots[i] = NAN;
+	for (size_t i = 0; i < n; i++) {
+		const int slot = rfl_formulas_slot(f, names[i], strlen(names[i]));
+
+		if (slot >= 0)
+			slots[slot] = values[i];
+	}
+	rfl_formulas_eval(f, slots, ret, NULL);
 }
 
 void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,

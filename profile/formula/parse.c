@@ -385,22 +385,20 @@ static const struct rfl_formula_file *find_file(const struct rfl_formula_file *f
 static void use_statement(struct parser *p)
 {
 	do {
-		const struct rfl_formula_file *file;
-		struct parser part;
 		char there[64];
 
 		if (p->t.kind != WORD) {
 			fail_expecting(p, "the name of a part");
 			return;
 		}
-		file = find_file(rfl_formula_parts, p->t.s);
+		const struct rfl_formula_file *file = find_file(rfl_formula_parts, p->t.s);
 		if (!file)
 			fail_at(p, &p->t, "%s is not a known part", shown(p, there));
 		else if (p->depth == USE_DEPTH_MAX)
 			fail_at(p, &p->t, "more than %d levels of 'use'", USE_DEPTH_MAX);
 		if (p->rc != RFL_OK)
 			return;
-		part = (struct parser){
+		struct parser part = {
 			.f = p->f,
 			.name = file->name,
 			.at = file->text,
@@ -501,11 +499,10 @@ enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct
 	const struct rfl_chip *c = chip ? rfl_chip_find(chip) : NULL;
 	const char *name = c ? c->family : chip ? chip : "any";
 	const struct rfl_formula_file *file = find_file(rfl_formula_families, rfl_span_of(name));
-	struct rfl_buf known;
+	struct rfl_buf known = { 0 };
 
 	if (file)
 		return rfl_formulas_parse(file->text, file->len, file->name, ret, err);
-	rfl_buf_init(&known, 0);
 	for (file = rfl_formula_families; file->name; file++) {
 		const char *sep = " (";
 

@@ -112,7 +112,9 @@ static inline struct rfl_span rfl_import_field(const struct rfl_import *import, 
 /** Join three columns, from `x` on, to "(12, 1, 1)". @return out, or NULL if one is empty */
 const char *rfl_import_shape(const struct rfl_import *import, int x, char out[64]);
 
-/** Read a number of launches: an integer of at least 1. */
+/** Read an integer, which a double may not hold, or a number of launches: an integer of at least 1.
+ */
+bool rfl_import_integer(struct rfl_span s, uint64_t *ret);
 bool rfl_import_launches(struct rfl_span s, double *ret);
 
 /** Record a launch by its process and number. @param is_new  false: it was read before, and would

@@ -216,6 +216,17 @@ const char *rfl_import_shape(const struct rfl_import *import, int x, char out[64
 	return out;
 }
 
+bool rfl_import_integer(struct rfl_span s, uint64_t *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.at[i] < '0' || s.at[i] > '9' || *ret > (UINT64_MAX - 9) / 10)
+			return false;
+		*ret = *ret * 10 + (uint64_t)(s.at[i] - '0');
+	}
+	return s.len > 0;
+}
+
 bool rfl_import_launches(struct rfl_span s, double *ret)
 {
 	return rfl_span_grouped(s, '.', ret, NULL) && *ret >= 1 && *ret <= 9e15 &&
@@ -280,9 +291,8 @@ bool rfl_span_starts_any(struct rfl_span s, const char *const *texts)
 
 const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *err)
 {
-	struct rfl_buf list;
+	struct rfl_buf list = { 0 };
 
-	rfl_buf_init(&list, 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(importers); i++) {
 		if (strcmp(importers[i]->name, name) == 0) {
 			rfl_buf_fini(&list);

@@ -112,19 +112,16 @@ static enum rfl_rc read_header(struct rfl_ncu *n)
 		if (k <= RFL_NCU_INVOCATIONS && t->column[k] + 1 > (int)t->identity_end)
 			t->identity_end = (size_t)(t->column[k] + 1);
 	}
-	if (c[RFL_NCU_METRIC_NAME] < 0) {
-		t->layout = RFL_NCU_WIDE;
-		t->units_due = true;
+	t->layout = c[RFL_NCU_METRIC_NAME] < 0     ? RFL_NCU_WIDE
+		    : c[RFL_NCU_METRIC_VALUE] >= 0 ? RFL_NCU_LONG
+						   : RFL_NCU_SUMMARY;
+	t->units_due = t->layout == RFL_NCU_WIDE;
+	if (t->layout != RFL_NCU_SUMMARY)
 		missing = c[RFL_NCU_ID] < 0 ? "ID" : NULL;
-	} else if (c[RFL_NCU_METRIC_VALUE] >= 0) {
-		t->layout = RFL_NCU_LONG;
-		missing = c[RFL_NCU_ID] < 0 ? "ID" : NULL;
-	} else {
-		t->layout = RFL_NCU_SUMMARY;
+	else
 		missing = c[RFL_NCU_AVERAGE] < 0       ? "Metric Value"
 			  : c[RFL_NCU_INVOCATIONS] < 0 ? "Invocations"
 						       : NULL;
-	}
 	t->least = (size_t)(c[RFL_NCU_METRIC_NAME] + 1);
 	if (missing)
 		return rfl_import_refuse(&n->i, n->i.in->line,
@@ -176,8 +173,6 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 		return rc; /* the sign is determined when cells are read */
 	while (more && n->convention.decimal == 0) {
 		enum rfl_rc cut = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, NULL);
-		struct rfl_ncu_unit unit;
-		bool whole;
 
 		if (cut != RFL_OK && cut != RFL_EFORMAT)
 			break;
@@ -185,8 +180,9 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 			more = true;
 		if (cut != RFL_OK || !more || in->torn || n->i.n < n->table.least)
 			continue;
-		unit = rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
-		whole = rfl_ncu__is_whole(rfl_ncu__field(n, RFL_NCU_METRIC_NAME), &unit);
+		struct rfl_ncu_unit unit =
+			rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
+		bool whole = rfl_ncu__is_whole(rfl_ncu__field(n, RFL_NCU_METRIC_NAME), &unit);
 		for (size_t i = 0; i < RFL_ARRAY_LEN(numbers); i++) {
 			(void)rfl_ncu_number_read(&n->convention, rfl_ncu__field(n, numbers[i]),
 						  whole && numbers[i] != RFL_NCU_AVERAGE, 0,
@@ -218,7 +214,6 @@ static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret)
 	const char *key[3];
 	uint32_t number;
 	bool added;
-	enum rfl_rc rc;
 
 	if (i < n->nmetrics && is_metric(&n->metrics[i], section, name, unit))
 		goto found;
@@ -229,12 +224,8 @@ static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret)
 	if (!key[0] || !key[1] || !key[2] || number == 0 ||
 	    rfl_grow(&n->metrics, &n->metrics_cap, number, UINT32_MAX, NULL) != RFL_OK)
 		return rfl_import_no_memory(&n->i);
-	if (added) {
-		rc = rfl_ncu__metric_init(n, &n->metrics[n->nmetrics], section, name, unit);
-		if (rc != RFL_OK)
-			return rc;
-		n->nmetrics++;
-	}
+	if (added)
+		rfl_ncu__metric_init(n, &n->metrics[n->nmetrics++], section, name, unit);
 	i = number - 1;
 	if (n->last < n->nmetrics)
 		n->metrics[n->last].next = i;
@@ -281,9 +272,7 @@ static enum rfl_rc wide_row(struct rfl_ncu *n)
 			continue;
 		if (n->no_units && strstr(m->name.at, "__time_"))
 			unit = rfl_span_of("ns"); /* ncu's base unit */
-		rc = rfl_ncu__metric_init(n, m, rfl_span_of(""), m->name, unit);
-		if (rc != RFL_OK)
-			return rc;
+		rfl_ncu__metric_init(n, m, rfl_span_of(""), m->name, unit);
 		if (m->id >= 0 || m->legacy)
 			t->used[t->nused++] = i;
 	}
@@ -422,7 +411,7 @@ static void note_all(struct rfl_ncu *n)
 			    "unless ncu's --cache-control and --clock-control change that");
 	if (n->table.layout == RFL_NCU_SUMMARY)
 		rfl_capture_note(b, "a summary: values are averages x invocations");
-	if (n->nprocesses > 1 && n->nprocesses > n->tables)
+	if (n->processes.n > 1 && n->processes.n > n->tables)
 		rfl_capture_note(b, "kernels of several processes are added up");
 	if (n->mixed_device)
 		rfl_capture_note(b, "kernels of several devices are added up, as are their times, "
@@ -502,10 +491,6 @@ static void begin(struct rfl_import *import, struct rfl_span head)
 	n->last = SIZE_MAX;
 	n->table.display_name = -1;
 	n->first_error = n->first_warning = (struct rfl_err)RFL_ERR_INIT;
-	rfl_buf_init(&n->identity, 0);
-	rfl_buf_init(&n->units_warned, 0);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(n->text); i++)
-		rfl_buf_init(&n->text[i], 0);
 }
 
 static void fini(struct rfl_import *import)
@@ -516,11 +501,11 @@ static void fini(struct rfl_import *import)
 	rfl_keys_fini(&n->metric_keys);
 	rfl_keys_fini(&n->texts);
 	free(n->metrics);
-	free(n->processes);
+	rfl_keys_fini(&n->processes);
+	free(n->summarized);
 	rfl_buf_fini(&n->identity);
 	rfl_buf_fini(&n->units_warned);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(n->text); i++)
-		rfl_buf_fini(&n->text[i]);
+	rfl_buf_fini(&n->previous);
 }
 
 static const struct rfl_sign signs[] = {

@@ -117,12 +117,6 @@ struct rfl_ncu_table {
 	int display_name;               /* wide: column of the device's name */
 };
 
-/* A process, which must not have a summary in one table and launches in another. */
-struct rfl_ncu_process {
-	int64_t id;
-	bool summarized, launched;
-};
-
 struct rfl_ncu {
 	struct rfl_import i;
 	struct rfl_ncu_convention convention;
@@ -134,15 +128,15 @@ struct rfl_ncu {
 	struct rfl_keys metric_keys; /* their sections, names and units */
 	struct rfl_keys texts;       /* interned */
 
-	struct rfl_buf identity; /* the fields that identify the open launch */
-	bool open, bad;          /* open: a launch is open; bad: its rows are skipped */
-	bool follows;            /* the previous row belonged to the open launch */
+	struct rfl_buf identity, previous; /* the fields that identify the launch of a row */
+	bool open, bad;                    /* open: a launch is open; bad: its rows are skipped */
+	bool follows;                      /* the previous row belonged to the open launch */
 	int64_t process, id;
 	int64_t launches, bad_rows;
 	double invocations; /* summary: launches of the open kernel */
-	struct rfl_ncu_process *processes;
-	size_t nprocesses, processes_cap;
-	struct rfl_buf text[3]; /* kernel, block and grid of the open launch */
+	struct rfl_keys processes;
+	bool *summarized; /* whether a process has a summary; otherwise it has launches */
+	size_t summarized_cap;
 	char cc[16], device[16];
 	const struct rfl_chip *chip; /* NULL: unknown */
 	bool chip_chosen, mixed_cc, mixed_device;
@@ -177,9 +171,8 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n) RFL_WARN_UNUSED;
 /** Whether a metric is an integer in a unit, as counts and times in nanoseconds are. */
 bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit);
 /** Request a metric from the builder, and parse its unit. @param section, name, unit  kept */
-enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
-				 struct rfl_span section, struct rfl_span name,
-				 struct rfl_span unit) RFL_WARN_UNUSED;
+void rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span section,
+			  struct rfl_span name, struct rfl_span unit);
 /** Add a value to the open launch. @param times  launches averaged by a summary, else 1 */
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			  double times, const char *column) RFL_WARN_UNUSED;

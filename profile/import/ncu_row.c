@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/num.h"
+#include "profile/capture/impl.h"
 #include "profile/import/ncu.h"
 
 #define EXACT_ENOUGH 1e-7 /* relative; smaller rounding errors are not reported */
@@ -204,11 +205,9 @@ struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s)
 	return number > 0 ? n->texts.keys[number - 1] : (struct rfl_span){ .at = NULL, .len = 0 };
 }
 
-enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
-				 struct rfl_span section, struct rfl_span name,
-				 struct rfl_span unit)
+void rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span section,
+			  struct rfl_span name, struct rfl_span unit)
 {
-	struct rfl_formulas *f = NULL;
 	size_t at = name.len;
 	struct rfl_span inner;
 
@@ -231,17 +230,14 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	m->legacy = rfl_metric_is_legacy(name.at, name.len);
 	m->id = rfl_capture_metric_id(n->i.b, name.at, name.len, m->unit.base);
 	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
-		return RFL_OK;
+		return;
 	/* A metric in a formula needs a known unit. For other metrics, warn once per unit. */
-	enum rfl_rc rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
-	m->refused = rc == RFL_OK && rfl_formulas_slot(f, name.at, name.len) >= 0;
-	rfl_formulas_free(f);
-	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
-		return rc;
+	m->refused = rfl_formulas_slot(n->i.b->formulas, name.at, name.len) >= 0;
+	if (m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
+		return;
 	rfl_buf_printf(&n->units_warned, "%s\n", m->unit_text.at);
 	rfl_import_warn(&n->i, "'%s' is not a known unit; values are not converted",
 			m->unit_text.at);
-	return RFL_OK;
 }
 
 /* --- cells ----------------------------------------------------------------------------------- */
@@ -388,19 +384,14 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 /* Read an integer: "17", or "17.0" from a data frame. */
 static bool read_integer(struct rfl_span s, int64_t *ret)
 {
-	int64_t value = 0;
+	uint64_t value;
 
 	s = rfl_span_trim(s);
 	if (s.len > 2 && rfl_span_ends(s, ".0"))
 		s.len -= 2;
-	if (s.len == 0 || s.len > 18)
+	if (!rfl_import_integer(s, &value) || value > INT64_MAX)
 		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.at[i] < '0' || s.at[i] > '9')
-			return false;
-		value = 10 * value + (s.at[i] - '0');
-	}
-	*ret = value;
+	*ret = (int64_t)value;
 	return true;
 }
 
@@ -408,32 +399,23 @@ static bool read_integer(struct rfl_span s, int64_t *ret)
  * no launch ID. */
 static bool keep_identity(struct rfl_ncu *n)
 {
-	static const enum rfl_ncu_column numbered[] = { RFL_NCU_PROCESS, RFL_NCU_ID };
-	static const enum rfl_ncu_column summarized[] = { RFL_NCU_PROCESS, RFL_NCU_KERNEL,
-							  RFL_NCU_BLOCK,   RFL_NCU_GRID,
-							  RFL_NCU_DEVICE,  RFL_NCU_CC };
-	bool summary = n->table.layout == RFL_NCU_SUMMARY, same = n->open || n->bad;
-	const enum rfl_ncu_column *columns = summary ? summarized : numbered;
-	size_t ncolumns = summary ? RFL_ARRAY_LEN(summarized) : RFL_ARRAY_LEN(numbered), at = 0;
+	static const enum rfl_ncu_column columns[] = { RFL_NCU_PROCESS, RFL_NCU_ID,
+						       RFL_NCU_KERNEL,  RFL_NCU_BLOCK,
+						       RFL_NCU_GRID,    RFL_NCU_DEVICE,
+						       RFL_NCU_CC };
+	const size_t count = n->table.layout == RFL_NCU_SUMMARY ? RFL_ARRAY_LEN(columns) : 2;
+	const struct rfl_buf before = n->identity;
 
-	for (size_t i = 0; i < ncolumns && same; i++) {
-		struct rfl_span f = rfl_ncu__field(n, columns[i]);
-
-		same = at + f.len + 1 <= n->identity.len &&
-		       memcmp(n->identity.data + at, f.at, f.len) == 0 &&
-		       n->identity.data[at + f.len] == '\n';
-		at += f.len + 1;
-	}
-	if (same && at == n->identity.len)
-		return true;
+	n->identity = n->previous;
+	n->previous = before;
 	rfl_buf_reset(&n->identity);
-	for (size_t i = 0; i < ncolumns; i++) {
-		struct rfl_span f = rfl_ncu__field(n, columns[i]);
+	for (size_t i = 0; i < count; i++) {
+		const struct rfl_span f = rfl_ncu__field(n, columns[i]);
 
 		rfl_buf_append(&n->identity, f.at, f.len);
 		rfl_buf_putc(&n->identity, '\n');
 	}
-	return false;
+	return (n->open || n->bad) && strcmp(rfl_buf_str(&before), rfl_buf_str(&n->identity)) == 0;
 }
 
 /* Skip the rows of an invalid launch, with one warning. */
@@ -453,7 +435,6 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	struct rfl_span times = rfl_ncu__field(n, RFL_NCU_INVOCATIONS);
 	struct rfl_ncu_convention convention =
 		n->convention; /* a copy, which this cell may change */
-	struct rfl_ncu_process *p;
 	enum rfl_rc rc;
 
 	if (!summary && !read_integer(id, &n->id))
@@ -462,30 +443,25 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	n->process = -(int64_t)n->tables;
 	if (process.len > 0 && !read_integer(process, &n->process))
 		return refuse_launch(n, "Process ID", process, "is not a process ID");
-	for (p = n->processes; p < n->processes + n->nprocesses && p->id != n->process; p++)
-		continue;
-	if (p == n->processes + n->nprocesses) {
-		if (rfl_grow(&n->processes, &n->processes_cap, n->nprocesses + 1, SIZE_MAX, NULL) !=
-		    RFL_OK)
-			return rfl_import_no_memory(&n->i);
-		p = &n->processes[n->nprocesses++];
-		*p = (struct rfl_ncu_process){ .id = n->process };
-	}
-	if (!summary && p->summarized)
-		return refuse_launch(n, "Process ID", process,
-				     "has a summary in this file; keep one page of a report");
-	if (summary && p->launched)
+	const uint32_t at =
+		rfl_keys_add(&n->processes, n->i.arena, &n->process, sizeof(n->process), &is_new);
+	if (at == 0 || rfl_grow(&n->summarized, &n->summarized_cap, at, SIZE_MAX, NULL))
+		return rfl_import_no_memory(&n->i);
+	if (is_new)
+		n->summarized[at - 1] = summary;
+	if (n->summarized[at - 1] != summary)
 		return refuse_launch(
 			n, "Process ID", process,
-			"has individual launches in this file; keep one page of a report");
-	p->summarized = summary;
+			summary ? "has individual launches in this file; keep one page "
+				  "of a report"
+				: "has a summary in this file; keep one page of a "
+				  "report");
 	if (!summary) {
 		rc = rfl_import_launch(&n->i, n->process, (uint64_t)n->id, &is_new);
 		if (rc == RFL_OK && !is_new)
 			return refuse_launch(n, "ID", id,
 					     "is a launch that was already read; keep its rows "
 					     "together, and one page of a report");
-		p->launched = true;
 		return rc;
 	}
 	struct rfl_ncu_number number = rfl_ncu_number_read(&convention, times, true, 0, 0);
@@ -529,7 +505,9 @@ static enum rfl_rc choose_chip(struct rfl_ncu *n)
 
 enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 {
-	static const enum rfl_ncu_column texts[] = { RFL_NCU_KERNEL, RFL_NCU_BLOCK, RFL_NCU_GRID };
+	static const enum rfl_ncu_column columns[] = { RFL_NCU_KERNEL, RFL_NCU_BLOCK,
+						       RFL_NCU_GRID };
+	struct rfl_span texts[RFL_ARRAY_LEN(columns)];
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
 	struct rfl_err why; /* large, so not cleared for every launch */
 
@@ -541,20 +519,19 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 		rc = choose_chip(n);
 	if (rc != RFL_OK || n->bad)
 		return rc;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
-		struct rfl_span text = rfl_span_trim(rfl_ncu__field(n, texts[i]));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++) {
+		struct rfl_span text = rfl_span_trim(rfl_ncu__field(n, columns[i]));
 
-		rfl_buf_reset(&n->text[i]);
-		rfl_buf_append(&n->text[i], text.at, text.len);
 		if (i == 0 && text.len == 0)
-			rfl_buf_puts(&n->text[i], summary ? "(all kernels)" : "(no name)");
-		if (n->text[i].failed)
+			text = rfl_span_of(summary ? "(all kernels)" : "(no name)");
+		texts[i] = rfl_ncu__keep(n, text);
+		if (!texts[i].at)
 			return rfl_import_no_memory(&n->i);
 	}
 	why.rc = RFL_OK;
-	rc = rfl_capture_begin(n->i.b, RFL_RANGE_KERNEL, n->text[0].data,
-			       n->text[1].len > 0 ? n->text[1].data : NULL,
-			       n->text[2].len > 0 ? n->text[2].data : NULL, &why);
+	rc = rfl_capture_begin(n->i.b, RFL_RANGE_KERNEL, texts[0].at,
+			       texts[1].len > 0 ? texts[1].at : NULL,
+			       texts[2].len > 0 ? texts[2].at : NULL, &why);
 	if (rc != RFL_OK)
 		return rfl_fail(n->i.err, rc, 0, "%s:%zu: %s", n->i.in->name, n->i.in->line,
 				why.msg);

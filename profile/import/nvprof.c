@@ -279,11 +279,10 @@ static enum rfl_rc launch_row(struct nvprof *k)
 	for (size_t i = 0; i < k->i.n && rc == RFL_OK; i++) {
 		const char *unit, *reason = NULL;
 		double value = NAN;
-		enum kind kind;
 
 		if (k->metric[i] < 0)
 			continue;
-		kind = read_value(rfl_span_trim(k->i.f[i]), &value, &unit);
+		enum kind kind = read_value(rfl_span_trim(k->i.f[i]), &value, &unit);
 		if (kind == NO_VALUE) {
 			rc = rfl_import_bad_field(&k->i, NULL, k->i.f[i], "a value");
 			continue;

@@ -91,7 +91,7 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 		event.len = event.at[n - 1] == ':' ? n - 1 : n;
 	}
 	slash = n = rfl_span_find(event, "/");
-	struct rfl_span pmu = (struct rfl_span){ .at = event.at, .len = slash };
+	struct rfl_span pmu = { .at = event.at, .len = slash };
 	struct rfl_span body = rfl_span_from(event, slash + 1);
 	if (slash == event.len || !rfl_span_ends(event, "/") || body.len < 1) {
 		rfl_span_copy(event, ret->name, sizeof(ret->name));

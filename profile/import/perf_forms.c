@@ -66,13 +66,12 @@ static double take_running(struct rfl_span *line)
 	while (rfl_span_ends(*line, "%)") || rfl_span_ends(*line, "% )") ||
 	       rfl_span_ends(*line, "%]")) {
 		size_t open = line->len;
-		struct rfl_span inside;
 
 		while (open > 0 && line->at[open - 1] != '(' && line->at[open - 1] != '[')
 			open--;
 		if (open == 0)
 			break;
-		inside = (struct rfl_span){ .at = line->at + open, .len = line->len - open - 1 };
+		struct rfl_span inside = { .at = line->at + open, .len = line->len - open - 1 };
 		inside = rfl_span_trim(inside);
 		inside.len -= inside.len > 0; /* % */
 		inside = rfl_span_trim(inside);

@@ -267,19 +267,6 @@ static bool read_value(struct rfl_span s, double *ret)
 	return rfl_num_is_missing(s.at, s.len);
 }
 
-/* Read a number of a dispatch, or a time in nanoseconds, which a double may not hold. @return false
- * if it is not an integer, such as "8.1097E+14" from a spreadsheet */
-static bool read_integer(struct rfl_span s, uint64_t *ret)
-{
-	*ret = 0;
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.at[i] < '0' || s.at[i] > '9' || *ret > (UINT64_MAX - 9) / 10)
-			return false;
-		*ret = *ret * 10 + (uint64_t)(s.at[i] - '0');
-	}
-	return s.len > 0;
-}
-
 static void give_time(struct rocprof *k)
 {
 	struct rfl_reading time = { .name = "timestamps", .unit = "s", .value = NAN };
@@ -287,8 +274,9 @@ static void give_time(struct rocprof *k)
 
 	if (rfl_import_field(&k->i, START).len == 0 || rfl_import_field(&k->i, END).len == 0)
 		return;
-	if (!read_integer(rfl_import_field(&k->i, START), &start) ||
-	    !read_integer(rfl_import_field(&k->i, END), &end))
+	/* nanoseconds; "8.1097E+14" is from a spreadsheet */
+	if (!rfl_import_integer(rfl_import_field(&k->i, START), &start) ||
+	    !rfl_import_integer(rfl_import_field(&k->i, END), &end))
 		time.reason =
 			"the timestamps are not integers; a spreadsheet may have rounded them";
 	else if (start >= end)
@@ -438,7 +426,7 @@ static enum rfl_rc dispatch_row(struct rocprof *k)
 	bool same, new, is_new = true;
 	enum rfl_rc rc = RFL_OK;
 
-	if (!read_integer(id, &dispatch))
+	if (!rfl_import_integer(id, &dispatch))
 		return rfl_import_bad_field(&k->i, titles[DISPATCH][0], id, "a number");
 	same = k->begun && k->table == COUNTERS && pid == k->process && dispatch == k->dispatch;
 	new = !k->open || !same;

@@ -152,10 +152,9 @@ static int try_once(const struct rfl_perf_plan *plan, const struct rfl_perf_item
 	for (size_t i = 0; i < item->ntargets; i++) {
 		const struct rfl_perf_target *t = &item->targets[i];
 		struct perf_event_attr attr;
-		int fd;
 
 		rfl_perf_attr(item, t, true, &attr);
-		fd = sys->open(sys->ctx, &attr, t->cpu < 0 ? 0 : -1, t->cpu, -1);
+		int fd = sys->open(sys->ctx, &attr, t->cpu < 0 ? 0 : -1, t->cpu, -1);
 		if (fd < 0)
 			return errno;
 		sys->close(sys->ctx, fd);
@@ -283,14 +282,13 @@ static bool add_set(struct rfl_perf_plan *plan, int set)
 
 	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
 		struct rfl_err why = RFL_ERR_INIT;
-		enum rfl_rc rc;
 
 		if (row->set != set)
 			continue;
 		if (n == RFL_ARRAY_LEN(items) || (row->fits && !row->fits(plan->cpu)))
 			return false;
 		items[n] = uncore_item(row);
-		rc = find_targets(plan, row, &items[n], &why);
+		enum rfl_rc rc = find_targets(plan, row, &items[n], &why);
 		if (rc != RFL_OK)
 			items[n].ntargets = 0;
 		if (rc != RFL_OK && rc != RFL_ENOTFOUND) /* the PMU exists but cannot be read */

@@ -131,13 +131,6 @@ static void end_span(struct session *s)
 	s->at = SIZE_MAX;
 }
 
-static enum rfl_rc ranges_end(struct rfl_ranges *r, struct rfl_err *err)
-{
-	(void)err;
-	end_span((struct session *)r);
-	return RFL_OK;
-}
-
 static enum rfl_rc ranges_begin(struct rfl_ranges *r, enum rfl_range_kind kind, const char *name,
 				struct rfl_err *err)
 {
@@ -316,7 +309,7 @@ static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 {
 	enum rfl_rc rc = RFL_OK;
 
-	s->ranges = (struct rfl_ranges){ .begin = ranges_begin, .end = ranges_end };
+	s->ranges = (struct rfl_ranges){ .begin = ranges_begin };
 	s->plan = plan;
 	s->sys = plan->env->sys;
 	s->at = SIZE_MAX;
@@ -432,36 +425,12 @@ static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session
 	return RFL_OK;
 }
 
-/* Bytes per second through the memory controllers in the idle range; NaN: unknown. */
-static double idle_rate(const struct session *idle)
-{
-	const struct rfl_perf_plan *plan = idle->plan;
-	struct rfl_formulas *f = NULL;
-	double slots[RFL_SLOTS_MAX], amount[RFL_QUANTITY_COUNT];
-
-	if (idle->nspans == 0 || rfl_formulas_new(plan->formulas, &f, NULL) != RFL_OK)
-		return NAN;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(slots); i++)
-		slots[i] = NAN;
-	for (size_t i = 0; i < plan->n; i++) {
-		const struct rfl_perf_item *item = &plan->items[i];
-		const int slot = rfl_formulas_slot(f, item->event.name, strlen(item->event.name));
-		const char *reason;
-
-		if (slot >= 0 && item->is_uncore)
-			(void)judge(plan, item, &idle->spans[0].tallies[i], &slots[slot], &reason);
-	}
-	rfl_formulas_eval(f, slots, amount, NULL);
-	rfl_formulas_free(f);
-	return amount[RFL_QUANTITY_DRAM] / idle->spans[0].time_s;
-}
-
-/* @param idle  NULL: no DRAM was counted */
-static void add_notes(struct rfl_capture_builder *b, const struct session *idle,
-		      const struct session *s)
+/* @param idle  whether the capture has an idle range, because DRAM was counted */
+static void add_notes(struct rfl_capture_builder *b, bool idle, const struct session *s)
 {
 	const struct rfl_perf_plan *p = s->plan;
-	const double rate_b_per_s = idle ? idle_rate(idle) : (double)NAN;
+	const double rate_b_per_s = rfl_capture_so_far(b, RFL_RANGE_IDLE, RFL_QUANTITY_DRAM) /
+				    rfl_capture_so_far(b, RFL_RANGE_IDLE, RFL_QUANTITY_TIME);
 	const double reading_s = s->readings > 0 ? s->reading_s / (double)s->readings : 0;
 	double shortest_s = NAN; /* mean time of the shortest range */
 	char first[64], second[64];
@@ -508,10 +477,9 @@ static enum rfl_rc rest(void *ctx, struct rfl_ranges *ranges, struct rfl_err *er
 	const struct rfl_perf_sys *sys = ctx;
 	enum rfl_rc rc = ranges->begin(ranges, RFL_RANGE_IDLE, "idle", err);
 
-	if (rc != RFL_OK)
-		return rc;
-	sys->rest(sys->ctx, IDLE_S);
-	return ranges->end(ranges, err);
+	if (rc == RFL_OK)
+		sys->rest(sys->ctx, IDLE_S);
+	return rc;
 }
 
 enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
@@ -548,7 +516,7 @@ enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
 	    (counts_dram && (rc = put_spans(b, &idle, err)) != RFL_OK) ||
 	    (rc = put_spans(b, &s, err)) != RFL_OK)
 		goto done;
-	add_notes(b, counts_dram ? &idle : NULL, &s);
+	add_notes(b, counts_dram, &s);
 	rfl_capture_steps(b, 1, plan->passes);
 	rc = rfl_capture_finish(b, to, err);
 done:

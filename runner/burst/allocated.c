@@ -139,7 +139,7 @@ enum rfl_rc rfl_allocated_run(const struct rfl_counted_config *config,
 {
 	const struct rfl_engine_ops *ops = parts->ops;
 	struct rfl_counted_config how = *config;
-	struct recorder r = { .ranges = { .begin = begin, .end = end }, .parts = parts };
+	struct recorder r = { .ranges = { .begin = begin }, .parts = parts };
 	struct rfl_memory *memory = NULL;
 	struct rfl_engine_memory before;
 	enum rfl_rc rc, off;
@@ -162,6 +162,8 @@ enum rfl_rc rfl_allocated_run(const struct rfl_counted_config *config,
 	ret->model_bytes = rc == RFL_OK ? before.now : (double)NAN;
 	if (rc == RFL_OK)
 		rc = rfl_counted_once(&how, parts, &r.ranges, err);
+	if (rc == RFL_OK)
+		rc = end(&r.ranges, err);
 	off = ops->watch_memory(parts->engine, false, rc == RFL_OK ? err : NULL);
 	rc = rc ? rc : off;
 	if (rc == RFL_OK)

@@ -74,8 +74,6 @@ static enum rfl_rc run_step(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 		rc = ops->step(e, err);
 	if (rc == RFL_OK)
 		rc = ops->sync(e, err);
-	if (rc == RFL_OK)
-		rc = ranges->end(ranges, err);
 	s->ranges = NULL;
 	return rc;
 }

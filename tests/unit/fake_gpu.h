@@ -120,7 +120,7 @@ static enum rfl_rc fake_step_run(void *ctx, struct rfl_ranges *ranges, struct rf
 		if (rc == RFL_OK && s->runs == s->fails_at)
 			return rfl_fail(err, RFL_EDEVMEM, 2, "out of device memory");
 	}
-	return rc == RFL_OK ? ranges->end(ranges, err) : rc;
+	return rc;
 }
 
 static enum rfl_rc fake_step_save(void *ctx, struct rfl_err *err)

@@ -153,6 +153,8 @@ static enum rfl_rc run_passes(const struct rfl_workload *w, struct fake_ranges *
 		f->builder = pass == 0 ? builder : NULL;
 		if (rc == RFL_OK)
 			rc = w->run(w->ctx, &f->ranges, err);
+		if (rc == RFL_OK)
+			rc = end_range(&f->ranges, err);
 	}
 	f->builder = builder;
 	return rc;
@@ -184,7 +186,7 @@ static enum rfl_rc measure(const struct rfl_source_request *request, const struc
 		.label = request->label,
 		.formulas = "any",
 	};
-	struct fake_ranges f = { .ranges = { begin_range, end_range } };
+	struct fake_ranges f = { .ranges = { begin_range } };
 	enum rfl_rc rc;
 
 	if (is_told("unavailable"))

@@ -117,7 +117,6 @@ static enum rfl_rc work(void *ctx, struct rfl_ranges *r, struct rfl_err *err)
 	assert_int_equal(pthread_join(late, NULL), 0);
 	if (s->helper)
 		assert_int_equal(pthread_join(s->helper->thread, NULL), 0);
-	assert_ok(r->end(r, err), err);
 	if (s->helper) {
 		s->cpu_s = process_cpu_s() - cpu_s;
 		s->faults = process_faults() - faults;
