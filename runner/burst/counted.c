@@ -92,6 +92,26 @@ static enum rfl_rc restore(void *ctx, struct rfl_err *err)
 	return s->parts->ops->restore(s->parts->engine, err);
 }
 
+/* Run the step on the next batch: by a source, or once in the ranges of `step`. */
+static enum rfl_rc with_batch(struct step *step, const struct rfl_source_ops *source,
+			      const struct rfl_workload *workload, struct rfl_captures *to,
+			      struct rfl_err *err)
+{
+	const struct rfl_counted_parts *p = step->parts;
+	const bool marks = step->config->detail == RFL_DETAIL_LAYER;
+	enum rfl_rc rc, off = RFL_OK;
+
+	if ((rc = rfl_data_next(p->data, &step->batch, err)) ||
+	    (marks && (rc = p->ops->mark(p->engine, on_mark, step, err))))
+		return rc;
+	rfl_data_rest(p->data); /* decoding is not part of the step */
+	rc = source ? source->measure(&step->config->request, workload, to, err)
+		    : run_step(step, step->ranges, err);
+	if (marks)
+		off = p->ops->mark(p->engine, NULL, NULL, rc == RFL_OK ? err : NULL);
+	return rc ? rc : off;
+}
+
 enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 			    const struct rfl_counted_config *config,
 			    const struct rfl_counted_parts *parts, struct rfl_captures *to,
@@ -110,7 +130,6 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 		/* one per node and loss, forward and backward, and one for the optimizer */
 		.max_ranges = marks ? 2 * ((size_t)parts->net->nnodes + 1) + 1 : 3,
 	};
-	enum rfl_rc rc, off = RFL_OK;
 
 	if (restores && (!ops->snapshot || !ops->restore))
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
@@ -122,31 +141,16 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 				"engine '%s' cannot tell layers apart (it has no marks): use "
 				"--counters phase",
 				ops->name);
-	if ((rc = rfl_data_next(parts->data, &step.batch, err)) ||
-	    (marks && (rc = ops->mark(parts->engine, on_mark, &step, err))))
-		return rc;
-	rfl_data_rest(parts->data); /* decoding is not part of the step */
-	rc = source->measure(&config->request, &workload, to, err);
-	if (marks)
-		off = ops->mark(parts->engine, NULL, NULL, err);
-	return rc ? rc : off;
+	return with_batch(&step, source, &workload, to, err);
 }
 
 enum rfl_rc rfl_counted_once(const struct rfl_counted_config *config,
 			     const struct rfl_counted_parts *parts, struct rfl_ranges *ranges,
 			     struct rfl_err *err)
 {
-	const bool marks = config->detail == RFL_DETAIL_LAYER;
-	struct step step = { .config = config, .parts = parts };
-	enum rfl_rc rc, off = RFL_OK;
+	struct step step = { .config = config, .parts = parts, .ranges = ranges };
 
-	if ((rc = rfl_data_next(parts->data, &step.batch, err)) ||
-	    (marks && (rc = parts->ops->mark(parts->engine, on_mark, &step, err))))
-		return rc;
-	rc = run_step(&step, ranges, err);
-	if (marks)
-		off = parts->ops->mark(parts->engine, NULL, NULL, rc == RFL_OK ? err : NULL);
-	return rc ? rc : off;
+	return with_batch(&step, NULL, NULL, NULL, err);
 }
 
 /* The sets that request each quantity. A CPU, which has no sets, counts all but PCIe. */

@@ -160,45 +160,40 @@ static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 static enum rfl_rc suit(struct job *job, struct rfl_err *err)
 {
 	struct rfl_run_config *c = &job->config;
-	const char *device = rfl_device_names[job->device];
 	const bool cuda = job->device == RFL_DEVICE_CUDA;
-	const struct {
-		bool *requested;
-		bool usable;
-		const char *name;
-	} rows[] = {
-		{ &c->pin_memory, cuda && job->ops->host_alloc && job->ops->host_free,
-		  "--pin-memory" },
-		{ &c->cudnn_benchmark, cuda, "--cudnn-benchmark" },
-		{ &c->sync_each_step, job->device != RFL_DEVICE_CPU, "--sync-each-step" },
-	};
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
-		if (!*rows[i].requested || rows[i].usable)
-			continue;
-		rfl_log(RFL_LOG_DEBUG, "%s has no effect on %s", rows[i].name, device);
-		*rows[i].requested = false;
-	}
-	if (c->counter_sets && !cuda)
-		rfl_log(RFL_LOG_DEBUG,
-			"--counter-sets has no effect on %s, which counts everything at once",
-			device);
+	c->pin_memory = c->pin_memory && cuda && job->ops->host_alloc && job->ops->host_free;
+	c->cudnn_benchmark = c->cudnn_benchmark && cuda;
+	c->sync_each_step = c->sync_each_step && job->device != RFL_DEVICE_CPU;
 	if (c->cuda_graph && !cuda)
 		return rfl_fail(
 			err, RFL_EUNSUPPORTED, 0,
 			"--cuda-graph: the run is on %s, which cannot replay steps; leave it "
 			"out, or use --backend cuda",
-			device);
+			rfl_device_names[job->device]);
 	return RFL_OK;
+}
+
+/* Wait for all processes, and get the largest of their numbers. */
+static enum rfl_rc meet(struct job *job, double own, double *most, struct rfl_err *err)
+{
+	const int size = job->config.world.size;
+	double *all = rfl_alloc_array((size_t)size, sizeof(*all));
+	enum rfl_rc rc = all ? job->ops->gather(job->engine, &own, 1, all, err)
+			     : rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", size);
+
+	*most = own;
+	for (int r = 0; r < size && rc == RFL_OK; r++)
+		*most = fmax(*most, all[r]);
+	free(all);
+	return rc;
 }
 
 /* Join the other processes, and agree with them on the run number. */
 static enum rfl_rc join(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_world *w = &job->config.world;
-	const double mine = (double)w->run_number;
-	int64_t number = w->run_number;
-	double *all;
+	double number;
 	enum rfl_rc rc;
 
 	if (w->size <= 1)
@@ -207,18 +202,11 @@ static enum rfl_rc join(struct job *job, struct rfl_err *err)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"engine '%s' does not support several processes; leave out --world",
 				job->ops->name);
-	all = rfl_alloc_array((size_t)w->size, sizeof(*all));
-	if (!all)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", w->size);
 	if ((rc = job->ops->join(job->engine, w, err)) ||
-	    (rc = job->ops->gather(job->engine, &mine, 1, all, err)))
-		goto done;
-	for (int r = 0; r < w->size; r++)
-		number = all[r] > (double)number ? (int64_t)all[r] : number;
+	    (rc = meet(job, (double)w->run_number, &number, err)))
+		return rc;
 	report(job, json_pack("{s:s, s:I}", "event", "met", "run_number", (json_int_t)number));
-done:
-	free(all);
-	return rc;
+	return RFL_OK;
 }
 
 static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
@@ -337,14 +325,9 @@ static enum rfl_rc on_lapped(int64_t done, double wall_s, void *ctx, struct rfl_
 
 static enum rfl_rc on_meet(void *ctx, struct rfl_err *err)
 {
-	struct job *job = ctx;
-	const double here = 0;
-	double *all = rfl_alloc_array((size_t)job->config.world.size, sizeof(*all));
-	enum rfl_rc rc = all ? job->ops->gather(job->engine, &here, 1, all, err)
-			     : rfl_fail(err, RFL_ENOMEM, 0, "processes: out of memory");
+	double unused;
 
-	free(all);
-	return rc;
+	return meet(ctx, 0, &unused, err);
 }
 
 /* Combine the measurements of all processes: the times of the slowest, the mean loss of all. Rank 0
@@ -513,9 +496,22 @@ static void free_pinned(void *ctx, void *memory)
 	job->ops->host_free(job->engine, memory);
 }
 
+static enum rfl_rc open_data(struct job *job, const struct rfl_data_spec *spec,
+			     struct rfl_data **ret, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = &job->config;
+	const struct rfl_data_memory pinned = {
+		.alloc = alloc_pinned,
+		.free = free_pinned,
+		.ctx = job,
+	};
+
+	return rfl_data_open(spec, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
+			     c->pin_memory ? &pinned : NULL, ret, err);
+}
+
 /* Open the two sets of a training, and continue it if requested. */
-static enum rfl_rc set_up_training(struct job *job, const struct rfl_data_memory *memory,
-				   struct rfl_err *err)
+static enum rfl_rc set_up_training(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = &job->config;
 	struct rfl_run__training *t = &job->training;
@@ -543,8 +539,7 @@ static enum rfl_rc set_up_training(struct job *job, const struct rfl_data_memory
 				"--batch-size",
 				c->data_dir, (long long)t->samples);
 	spec.test = true;
-	rc = rfl_data_open(&spec, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
-			   memory, &t->test, err);
+	rc = open_data(job, &spec, &t->test, err);
 	if (rc == RFL_OK) {
 		t->test_samples = rfl_data_samples(t->test);
 		rc = rfl_run__training_begin(t, err);
@@ -557,19 +552,13 @@ static enum rfl_rc set_up_training(struct job *job, const struct rfl_data_memory
 	spec.test = false;
 	spec.named = true;
 	spec.first_batch = t->done;
-	return rfl_data_open(&spec, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
-			     memory, &job->data, err);
+	return open_data(job, &spec, &job->data, err);
 }
 
 static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 {
 	const double start = rfl_clock_s();
 	const struct rfl_run_config *c = &job->config;
-	const struct rfl_data_memory pinned = {
-		.alloc = alloc_pinned,
-		.free = free_pinned,
-		.ctx = job,
-	};
 	struct rfl_run__results *r = &job->r;
 	struct rfl_data_spec data;
 	enum rfl_rc rc;
@@ -585,11 +574,8 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	if (c->nvtx != RFL_DETAIL_OFF && (rc = rfl_nvtx_open(c->nvtx_injection, err)))
 		return rc;
 	data = rfl_run__data_spec(c);
-	rc = rfl_data_open(&data, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
-			   c->pin_memory ? &pinned : NULL, &job->data, err);
-	if (rc == RFL_OK && c->epochs > 0)
-		rc = set_up_training(job, c->pin_memory ? &pinned : NULL, err);
-	if (rc)
+	if ((rc = open_data(job, &data, &job->data, err)) ||
+	    (c->epochs > 0 && (rc = set_up_training(job, err))))
 		return rc;
 
 	/* the run continues without a sampler */

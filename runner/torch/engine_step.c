@@ -32,46 +32,36 @@ enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_b
 	const struct rfl_node *first = &e->net->nodes[0];
 	const int64_t n = batch->n, c = first->shape.dim[0], h = first->shape.dim[1],
 		      w = first->shape.dim[2];
-	const int64_t sizes[4] = { n, c, h, w }, rows[2] = { n, c };
-	const int64_t nhwc[4] = { c * h * w, 1, w * c, c };
-	const int64_t *strides = batch->layout == RFL_LAYOUT_NHWC ? nhwc : NULL;
-	const bool wants_tokens = first->dtype == RFL_DTYPE_I64;
-	/* labels: one per sample, or one per token of a sample */
-	const int64_t nlabels = wants_tokens || e->net->ninputs > 1 ? n * c : n;
+	const bool tokens = first->dtype == RFL_DTYPE_I64, several = e->net->ninputs > 1;
+	const bool images = !tokens && !several, nhwc = batch->layout == RFL_LAYOUT_NHWC;
+	const int64_t sizes[4] = { n, c, h, w }, strides[4] = { c * h * w, 1, w * c, c };
+	/* of a net with several inputs, see split_inputs() */
 	const int64_t all = e->net->ninputs * n * rfl_shape_numel(&first->shape);
+	/* labels: one per sample, or one per token of a sample */
+	const int64_t nlabels = images ? n : n * c;
+	const enum rfl_torch_type type = tokens                            ? RFL_TORCH_I64
+					 : batch->kind == RFL_INPUT_PIXELS ? RFL_TORCH_U8
+									   : RFL_TORCH_F32;
 	struct rfl_torch__pair made = { .input = NULL };
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	if (n < 1 || n > e->config.max_batch)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: a batch has 1 to %lld samples, not %lld",
 				(long long)e->config.max_batch, (long long)n);
-	if ((batch->kind == RFL_INPUT_TOKENS) != wants_tokens)
+	if ((batch->kind == RFL_INPUT_TOKENS) != tokens)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s accepts %s", e->net->model,
-				wants_tokens ? "tokens, not images" : "images, not tokens");
+				tokens ? "tokens, not images" : "images, not tokens");
 	if (batch->kind == RFL_INPUT_PIXELS && (!batch->scale || c > 3))
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: pixels need a scale and 1 to 3 channels, not %lld",
 				(long long)c);
-	switch (batch->kind) {
-	case RFL_INPUT_TOKENS:
-		rc = rfl_torch_wrap(batch->tokens, RFL_TORCH_I64, 2, rows, NULL, &made.input,
-				    "inputs", err);
-		break;
-	case RFL_INPUT_PIXELS:
-		rc = rfl_torch_wrap(batch->pixels, RFL_TORCH_U8, 4, sizes, strides, &made.input,
-				    "inputs", err);
-		break;
-	case RFL_INPUT_IMAGES:
-		if (e->net->ninputs > 1) { /* see split_inputs() */
-			rc = rfl_torch_wrap(batch->images, RFL_TORCH_F32, 1, &all, NULL,
-					    &made.input, "inputs", err);
-			break;
-		}
-		rc = rfl_torch_wrap(batch->images, RFL_TORCH_F32, 4, sizes, strides, &made.input,
-				    "inputs", err);
-		break;
-	}
+	rc = rfl_torch_wrap(batch->images, type,
+			    several  ? 1
+			    : tokens ? 2
+				     : 4,
+			    several ? &all : sizes, images && nhwc ? strides : NULL, &made.input,
+			    "inputs", err);
 	if (rc == RFL_OK)
 		rc = rfl_torch_wrap(batch->labels, RFL_TORCH_I64, 1, &nlabels, NULL, &made.labels,
 				    "labels", err);
@@ -259,32 +249,6 @@ static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input
 	return RFL_OK;
 }
 
-/* Compute the loss of the logits plus the weighted losses of the auxiliary heads that ran. */
-static enum rfl_rc make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
-			     struct rfl_err *err)
-{
-	const enum rfl_loss form = e->net->loss;
-	enum rfl_rc rc = rfl_torch_loss(e->logits, labels, form, &e->loss, err);
-
-	for (int i = 0; i < e->net->nnodes && rc == RFL_OK; i++) {
-		struct rfl_torch_tensor *term = NULL, *sum = NULL;
-
-		if (!e->value[i] || !e->net->nodes[i].auxiliary)
-			continue;
-		rc = rfl_torch_loss(e->value[i], labels, form, &term, err);
-		if (rc == RFL_OK)
-			rc = rfl_torch_add_weighted(e->loss, term, e->config.auxiliary_weight, &sum,
-						    err);
-		rfl_torch_tensor_free(term);
-		if (rc == RFL_OK) {
-			rfl_torch_tensor_free(e->loss);
-			e->loss = sum;
-		}
-	}
-	drop_values(e);
-	return rc;
-}
-
 /* ------------------------------------------------------------------ the step */
 
 enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
@@ -302,9 +266,8 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 	if (rc == RFL_OK)
 		rc = rfl_torch__mark_forward(e, e->net->nnodes, err);
 	if (rc == RFL_OK)
-		rc = make_loss(e, labels, err);
-	if (rc == RFL_OK && e->config.score)
-		rc = rfl_torch_score_add(&e->score, e->logits, labels, e->loss, err);
+		rc = rfl_torch_make_loss(e, labels, err);
+	drop_values(e);
 	end = rfl_torch_forward_end(e->config.device, e->cast, rc == RFL_OK ? err : NULL);
 	rc = rc == RFL_OK ? end : rc;
 	e->can_backward = rc == RFL_OK && training;
@@ -333,52 +296,6 @@ enum rfl_rc rfl_torch__forward(struct rfl_engine *e, const struct rfl_batch *bat
 	return rfl_torch__forward_traced(e, batch, NULL, NULL, err);
 }
 
-/* Free the recorded history and keep the values. */
-static enum rfl_rc detach(struct rfl_torch_tensor **t, struct rfl_err *err)
-{
-	struct rfl_torch_tensor *plain = NULL;
-	enum rfl_rc rc = rfl_torch_tensor_as(*t, RFL_TORCH_DETACHED, &plain, "detach", err);
-
-	if (rc != RFL_OK)
-		return rc;
-	rfl_torch_tensor_free(*t);
-	*t = plain;
-	return RFL_OK;
-}
-
-/* With several processes, the last backward of a step exchanges the gradients. */
-enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward *how,
-				struct rfl_err *err)
-{
-	const bool exchanges = e->group && (!how || how->last);
-	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = RFL_OK;
-
-	if (!e->can_backward)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"torch: backward needs forward in a training mode; run it first");
-	e->can_backward = false;
-	rfl_err_clear(&e->marks.failure);
-	if (e->marks.fn)
-		rc = e->marks.fn(e->marks.nodes[e->net->nnodes].backward, e->marks.ctx, err);
-	if (rc == RFL_OK && exchanges)
-		rc = rfl_torch_group_begin(e->group, err);
-	if (rc == RFL_OK)
-		rc = rfl_torch_optim_backward(e->optim, e->loss, how ? how->weight : 1, err);
-	if (rc == RFL_OK && e->marks.failure.rc != RFL_OK)
-		rc = rfl_fail(err, e->marks.failure.rc, e->marks.failure.native, "%s",
-			      e->marks.failure.msg);
-	if (rc == RFL_OK && exchanges && rfl_torch_group_finish(e->group, &why) != RFL_OK)
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "torch: gradients were not exchanged: another process has ended or "
-			      "does not respond: %s",
-			      why.msg);
-	e->has_grads = rc == RFL_OK;
-	if (rc == RFL_OK && (rc = detach(&e->loss, err)) == RFL_OK)
-		rc = detach(&e->logits, err);
-	return rc;
-}
-
 enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
 			       struct rfl_err *err)
 {
@@ -387,11 +304,4 @@ enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *re
 		return RFL_OK;
 	}
 	return rfl_torch_optim_scaling(e->optim, &ret->scale, &ret->skipped, err);
-}
-
-enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)
-{
-	if (!e->logits)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: no logits; run forward first");
-	return rfl_torch_tensor_read(e->logits, out, numel, "logits", err);
 }

@@ -223,6 +223,13 @@ const float *rfl_torch_tensor_data(const rfl_torch_tensor *t, int64_t *numel)
 	return static_cast<const float *>(t->t.data_ptr());
 }
 
+double rfl_torch_tensor_bytes(const rfl_torch_tensor *t)
+{
+	return t ? static_cast<double>(t->t.nbytes()) : 0;
+}
+
+// ------------------------------------------------------------------ values for the caller
+
 // Wrap the caller's memory in a tensor of the same shape as t.
 static at::Tensor in_shape_of(const at::Tensor &t, const float *memory, int64_t numel)
 {
@@ -230,21 +237,68 @@ static at::Tensor in_shape_of(const at::Tensor &t, const float *memory, int64_t 
 	return wrap(memory, t.dim(), t.sizes().data(), nullptr, RFL_TORCH_F32);
 }
 
-enum rfl_rc rfl_torch_tensor_read(const rfl_torch_tensor *t, float *out, int64_t numel,
-				  const char *what, struct rfl_err *err)
+static enum rfl_rc check_param(const rfl_engine *e, int param, int64_t numel, struct rfl_err *err)
 {
-	return guarded(what, err, [&] { in_shape_of(t->t, out, numel).copy_(t->t.detach()); });
+	if (param < 0 || param >= e->net->nparams)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: parameter %d does not exist", param);
+	if (numel != e->net->params[param].numel)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s has %lld elements, not %lld",
+				e->net->params[param].name,
+				static_cast<long long>(e->net->params[param].numel),
+				static_cast<long long>(numel));
+	return RFL_OK;
 }
 
-enum rfl_rc rfl_torch_tensor_write(rfl_torch_tensor *t, const float *values, int64_t numel,
-				   const char *what, struct rfl_err *err)
+enum rfl_rc rfl_torch__set_param(rfl_engine *e, int param, const float *values, int64_t numel,
+				 struct rfl_err *err)
 {
-	return guarded(what, err, [&] { t->t.detach().copy_(in_shape_of(t->t, values, numel)); });
+	const enum rfl_rc rc = check_param(e, param, numel, err);
+
+	return rc ? rc : guarded(e->net->params[param].name, err, [&] {
+		const at::Tensor t = e->param[param]->t.detach();
+
+		t.copy_(in_shape_of(t, values, numel));
+	});
 }
 
-double rfl_torch_tensor_bytes(const rfl_torch_tensor *t)
+enum rfl_rc rfl_torch__get_param(rfl_engine *e, int param, float *out, int64_t numel,
+				 struct rfl_err *err)
 {
-	return t ? static_cast<double>(t->t.nbytes()) : 0;
+	const enum rfl_rc rc = check_param(e, param, numel, err);
+
+	return rc ? rc : guarded(e->net->params[param].name, err, [&] {
+		const at::Tensor t = e->param[param]->t.detach();
+
+		in_shape_of(t, out, numel).copy_(t);
+	});
+}
+
+enum rfl_rc rfl_torch__get_grad(rfl_engine *e, int param, float *out, int64_t numel,
+				struct rfl_err *err)
+{
+	int64_t skipped;
+	double scale = 1; // before the step, gradients are multiplied by the loss scale
+	enum rfl_rc rc = check_param(e, param, numel, err);
+
+	if (rc)
+		return rc;
+	const rfl_param &p = e->net->params[param];
+	const char *why = rfl_param_is_buffer(p.kind) ? "is a buffer and has no gradient"
+			  : !e->has_grads ? "gradients exist only between backward and step"
+			  : !e->param[param]->t.grad().defined() ? "has no gradient"
+								 : nullptr;
+
+	if (why)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s: %s", p.name, why);
+	if (e->scaled)
+		rc = rfl_torch_optim_scaling(e->optim, &scale, &skipped, err);
+	return rc ? rc : guarded(p.name, err, [&] {
+		const at::Tensor grad = e->param[param]->t.grad();
+
+		in_shape_of(grad, out, numel).copy_(grad);
+		for (int64_t i = 0; i < numel && e->scaled; i++)
+			out[i] = static_cast<float>(static_cast<double>(out[i]) / scale);
+	});
 }
 
 enum rfl_rc rfl_torch__loss(rfl_engine *e, double *ret, struct rfl_err *err)
@@ -254,13 +308,14 @@ enum rfl_rc rfl_torch__loss(rfl_engine *e, double *ret, struct rfl_err *err)
 	return guarded("loss", err, [&] { *ret = e->loss->t.item().toDouble(); });
 }
 
-enum rfl_rc rfl_torch_tensor_grad(const rfl_torch_tensor *t, rfl_torch_tensor **ret,
-				  const char *what, struct rfl_err *err)
+enum rfl_rc rfl_torch__logits(rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)
 {
-	return guarded(what, err, [&] {
-		const at::Tensor &grad = t->t.grad();
+	if (!e->logits)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: no logits; run forward first");
+	return guarded("logits", err, [&] {
+		const at::Tensor t = e->logits->t.detach();
 
-		*ret = grad.defined() ? new rfl_torch_tensor{ grad } : nullptr;
+		in_shape_of(t, out, numel).copy_(t);
 	});
 }
 

@@ -2,12 +2,12 @@
  * shim.h - a C interface to the parts of libtorch that the torch engine needs.
  *
  * A struct rfl_torch_tensor holds one reference to a tensor. Functions that return a tensor set
- * *ret on success only; the caller releases it with rfl_torch_tensor_free(), which accepts NULL like
- * the other functions that free. No C++ exception
- * leaves the shim: a failure is RFL_EFAILED, RFL_EDEVMEM if memory ran out, or RFL_EUNSUPPORTED if
- * libtorch has no kernel for the operation, or no deterministic one. Its message is "torch: WHAT:
- * libtorch's text", with the caller's `what` or a fixed text. Parameters are float32, labels and
- * tokens int64; autocast decides the type of activations.
+ * *ret on success only; the caller releases it with rfl_torch_tensor_free(), which accepts NULL
+ * like the other functions that free. No C++ exception leaves the shim: a failure is RFL_EFAILED,
+ * RFL_EDEVMEM if memory ran out, or RFL_EUNSUPPORTED if libtorch has no kernel for the operation,
+ * or no deterministic one. Its message is "torch: WHAT: libtorch's text", with the caller's `what`
+ * or a fixed text. Parameters are float32, labels and tokens int64; autocast decides the type of
+ * activations.
  */
 #ifndef RFL_RUNNER_TORCH_SHIM_H
 #define RFL_RUNNER_TORCH_SHIM_H
@@ -103,19 +103,8 @@ bool rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t);
 /** The elements of an RFL_TORCH_PLAIN tensor, borrowed. */
 const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t, int64_t *numel);
 
-/** Read or write all values of a tensor of any layout with numel elements. */
-RFL_TORCH_CALL rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *out, int64_t numel,
-				     const char *what, struct rfl_err *err);
-RFL_TORCH_CALL rfl_torch_tensor_write(struct rfl_torch_tensor *t, const float *values,
-				      int64_t numel, const char *what, struct rfl_err *err);
-
 /** Bytes of a tensor; 0 for NULL. */
 double rfl_torch_tensor_bytes(const struct rfl_torch_tensor *t);
-
-/** Get the gradient of a leaf; *ret is NULL if it has none. */
-RFL_TORCH_CALL rfl_torch_tensor_grad(const struct rfl_torch_tensor *t,
-				     struct rfl_torch_tensor **ret, const char *what,
-				     struct rfl_err *err);
 
 /**
  * Convert 8-bit pixels of 1 to 3 channels to float32: (value / 255 - mean) / std per channel.
@@ -153,21 +142,10 @@ enum rfl_torch_order rfl_torch_order_of(enum rfl_op op);
 RFL_TORCH_CALL rfl_torch_execute(const struct rfl_torch_call *call, struct rfl_torch_tensor **ret,
 				 struct rfl_err *err);
 
-/** Compute the mean cross entropy of logits {.., classes} and one class index per row, in one
- * operation or several, or the mean of the logits. */
-RFL_TORCH_CALL rfl_torch_loss(const struct rfl_torch_tensor *logits,
-			      const struct rfl_torch_tensor *labels, enum rfl_loss form,
-			      struct rfl_torch_tensor **ret, struct rfl_err *err);
-/** Add the loss and the correct predictions of a forward to the sums {loss, correct, rows}, which
- * are created on the device at the first call. Does not wait for the device. */
-RFL_TORCH_CALL rfl_torch_score_add(struct rfl_torch_tensor **sums,
-				   const struct rfl_torch_tensor *logits,
-				   const struct rfl_torch_tensor *labels,
-				   const struct rfl_torch_tensor *loss, struct rfl_err *err);
-/** Compute sum + weight * term, for the losses of several heads. */
-RFL_TORCH_CALL rfl_torch_add_weighted(const struct rfl_torch_tensor *sum,
-				      const struct rfl_torch_tensor *term, double weight,
-				      struct rfl_torch_tensor **ret, struct rfl_err *err);
+/** Compute the loss of e->logits plus the weighted losses of the auxiliary heads that ran, and add
+ * it to the score if there is one. Does not wait for the device. */
+RFL_TORCH_CALL rfl_torch_make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
+				   struct rfl_err *err);
 
 /** Return the operation recorded as the producer of t, only for comparison; NULL if none. */
 const void *rfl_torch_tensor_history(const struct rfl_torch_tensor *t);
@@ -199,12 +177,6 @@ RFL_TORCH_CALL rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_
 				   struct rfl_torch_optim **ret, struct rfl_err *err);
 
 void rfl_torch_optim_free(struct rfl_torch_optim *o);
-
-/** Add the gradients of scale * weight * loss to the existing ones, and free the recorded history.
- */
-RFL_TORCH_CALL rfl_torch_optim_backward(struct rfl_torch_optim *o,
-					const struct rfl_torch_tensor *loss, double weight,
-					struct rfl_err *err);
 
 /** Get the current scale of an optimizer that scales losses, and the number of skipped steps. Waits
  * for the device. */
@@ -286,14 +258,6 @@ RFL_TORCH_CALL rfl_torch_group_join(const struct rfl_world *world, bool nccl,
 				    struct rfl_torch_group **ret, struct rfl_err *err);
 
 void rfl_torch_group_leave(struct rfl_torch_group *group);
-
-/** Call before a backward pass that exchanges gradients: each bucket is sent as soon as its
- * gradients are complete. */
-RFL_TORCH_CALL rfl_torch_group_begin(struct rfl_torch_group *group, struct rfl_err *err);
-
-/** Call after that backward pass: waits for the buckets and stores the averages in the gradients.
- * The message is only libtorch's text. */
-RFL_TORCH_CALL rfl_torch_group_finish(struct rfl_torch_group *group, struct rfl_err *err);
 
 #ifdef __cplusplus
 }

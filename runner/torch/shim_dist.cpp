@@ -38,14 +38,6 @@
 
 using namespace rfl_torch;
 
-// Without one of the libraries, no group is ever created.
-struct rfl_torch_group {
-	virtual ~rfl_torch_group() = default;
-	virtual void begin() = 0;
-	virtual void finish() = 0;
-	virtual void gather(const double *mine, size_t n, double *all) = 0;
-};
-
 const char *rfl_torch_group_missing(bool nccl)
 {
 	const bool here = nccl ? RFL_TORCH_HAS_NCCL : RFL_TORCH_HAS_GLOO;
@@ -172,14 +164,14 @@ void meet(c10d::Store &store, const struct rfl_world *w)
 	TORCH_CHECK(missing.empty(), "missing: ", missing);
 }
 
-struct group;
+struct exchange;
 
 // Notifies the group of a stored gradient and leaves the gradients unchanged.
 struct stored final : public torch::autograd::FunctionPostHook {
-	group *to;
+	exchange *to;
 	size_t param;
 
-	stored(group *g, size_t p) : to(g), param(p)
+	stored(exchange *g, size_t p) : to(g), param(p)
 	{
 	}
 	torch::autograd::variable_list
@@ -187,7 +179,7 @@ struct stored final : public torch::autograd::FunctionPostHook {
 		   const torch::autograd::variable_list & /* inputs */) override;
 };
 
-struct group final : public rfl_torch_group {
+struct exchange final : public rfl_torch_group {
 	int size;
 	tensors params;
 	std::vector<std::shared_ptr<torch::autograd::Node>> accumulators; // keep the hooks alive
@@ -197,7 +189,7 @@ struct group final : public rfl_torch_group {
 	bool exchanging = false;
 	c10::intrusive_ptr<process_group> processes;
 
-	group(const struct rfl_world *world, bool nccl, rfl_torch_tensor *const *given, size_t n)
+	exchange(const struct rfl_world *world, bool nccl, rfl_torch_tensor *const *given, size_t n)
 	    : size(world->size), bucket_of(n)
 	{
 		const auto store =
@@ -229,7 +221,7 @@ struct group final : public rfl_torch_group {
 			accumulators.push_back(std::move(accumulator));
 		}
 	}
-	~group() override
+	~exchange() override
 	{
 		(void)guarded([&] {
 			if (!exchanging) // after a failure, other processes may never respond
@@ -331,8 +323,9 @@ enum rfl_rc rfl_torch_group_join(const struct rfl_world *world, bool nccl,
 {
 	return guarded(nullptr, err, [&] {
 #if HAVE_GROUPS
-		*ret = new group(world, nccl, params, nparams);
+		*ret = new exchange(world, nccl, params, nparams);
 #else
+		(void)world, (void)params, (void)nparams, (void)ret;
 		TORCH_CHECK(false, rfl_torch_group_missing(nccl));
 #endif
 	});
@@ -341,16 +334,6 @@ enum rfl_rc rfl_torch_group_join(const struct rfl_world *world, bool nccl,
 void rfl_torch_group_leave(rfl_torch_group *group)
 {
 	delete group;
-}
-
-enum rfl_rc rfl_torch_group_begin(rfl_torch_group *group, struct rfl_err *err)
-{
-	return guarded("exchange of gradients", err, [&] { group->begin(); });
-}
-
-enum rfl_rc rfl_torch_group_finish(rfl_torch_group *group, struct rfl_err *err)
-{
-	return guarded(nullptr, err, [&] { group->finish(); });
 }
 
 enum rfl_rc rfl_torch__gather(rfl_engine *e, const double *mine, size_t n, double *all,

@@ -159,6 +159,16 @@ struct rfl_torch_device {
 	std::shared_ptr<rfl_torch_counter> counter; // NULL: off
 };
 
+/* This process as a member of a group. Without a library for groups, none is ever created. */
+struct rfl_torch_group {
+	virtual ~rfl_torch_group() = default;
+	// Send each bucket of gradients as soon as the backward pass has completed it.
+	virtual void begin() = 0;
+	// Wait for the buckets and store the averages in the gradients.
+	virtual void finish() = 0;
+	virtual void gather(const double *mine, size_t n, double *all) = 0;
+};
+
 namespace rfl_torch
 {
 
@@ -208,9 +218,80 @@ rfl_rc giving(rfl_torch_tensor **ret, const char *what, rfl_err *err, Body &&bod
 using optional_tensor = c10::optional<at::Tensor>;
 using tensors = std::vector<at::Tensor>;
 
+// PyTorch's GradScaler with its defaults. It runs on the device, so the host does not wait.
+struct scaling {
+	at::Tensor scale, good_steps, skipped;
+	at::Tensor found; // 1: a gradient of this step is not finite
+
+	explicit scaling(const at::Tensor &where)
+	{
+		const auto options = where.options().requires_grad(false);
+
+		scale = at::full({}, 65536.0, options);
+		good_steps = at::zeros({}, options.dtype(at::kInt));
+		skipped = at::zeros({}, options);
+		found = at::zeros({}, options);
+	}
+	// Divide the gradients by the scale, and check whether all of them are finite.
+	void unscale(const tensors &grads)
+	{
+		found.zero_();
+		at::_amp_foreach_non_finite_check_and_unscale_(grads, found, scale.reciprocal());
+	}
+	// Call after an update or a skipped update.
+	void next()
+	{
+		skipped.add_(found);
+		at::_amp_update_scale_(scale, good_steps, found, /*growth_factor=*/2.0,
+				       /*backoff_factor=*/0.5, /*growth_interval=*/2000);
+	}
+	// The tensors that persist from one step to the next.
+	tensors state() const
+	{
+		return { scale, good_steps, skipped };
+	}
+};
+
+// Consecutive parameters, or a slice of a large parameter.
+struct group {
+	size_t first, count;
+	int64_t offset, numel; // position and size of the slice; numel 0: whole tensors
+};
+
+struct optim_state {
+	tensors mean, square; // SGD: mean is the momentum; empty before the first step
+	tensors device_steps; // the steps of fused Adam: one tensor, or none
+	int64_t steps = 0;
+};
+
 // Throw the reason and the fix if no NVIDIA GPU can be used.
 void require_cuda();
 std::unique_ptr<rfl_torch_device> open_cuda();
+
+} // namespace rfl_torch
+
+struct rfl_torch_optim {
+	enum rfl_optimizer_rule rule;
+	bool fused;
+	rfl_torch::tensors params;
+	std::vector<rfl_torch::group>
+		groups;     // groups of the parameters with a gradient at the last step
+	size_t grouped = 0; // number of those parameters
+	rfl_torch::optim_state state;
+	std::unique_ptr<rfl_torch::scaling> scaler;
+
+	void zero_grad()
+	{
+		for (at::Tensor &p : params)
+			p.mutable_grad().reset();
+	}
+};
+
+namespace rfl_torch
+{
+
+// Create the state that the rule needs, if there is none yet.
+void make_state(rfl_torch_optim &o, const rfl_optimizer &n);
 
 } // namespace rfl_torch
 

@@ -4,7 +4,6 @@
  */
 #include "runner/torch/shim_impl.hpp"
 
-#include <array>
 #include <limits>
 #include <memory>
 #include <tuple>
@@ -515,15 +514,10 @@ const row rows[] = {
 
 const row *row_of(enum rfl_op op)
 {
-	static const auto index = [] {
-		std::array<const row *, RFL_OP_COUNT> by_op{};
-
-		for (const row &r : rows)
-			by_op[r.op] = &r;
-		return by_op;
-	}();
-
-	return index[op];
+	for (const row &r : rows)
+		if (r.op == op)
+			return &r;
+	return nullptr;
 }
 
 // Calls fn and leaves the gradients unchanged.
@@ -563,42 +557,51 @@ enum rfl_rc rfl_torch_execute(const rfl_torch_call *c, rfl_torch_tensor **ret, s
 
 // ------------------------------------------------------------------ loss and backward
 
-enum rfl_rc rfl_torch_loss(const rfl_torch_tensor *logits, const rfl_torch_tensor *labels,
-			   enum rfl_loss form, rfl_torch_tensor **ret, struct rfl_err *err)
+static at::Tensor loss_of(const at::Tensor &logits, const at::Tensor &labels, enum rfl_loss form)
 {
-	return giving(ret, "loss", err, [&] {
-		if (form == RFL_LOSS_MEAN)
-			return at::mean(logits->t);
+	if (form == RFL_LOSS_MEAN)
+		return at::mean(logits);
 
-		const at::Tensor x = logits->t.flatten(0, -2); // {rows, classes}
+	const at::Tensor x = logits.flatten(0, -2); // {rows, classes}
 
-		if (form == RFL_LOSS_FUSED)
-			return at::cross_entropy_loss(x, labels->t);
+	if (form == RFL_LOSS_FUSED)
+		return at::cross_entropy_loss(x, labels);
 
-		const at::Tensor moved = x - std::get<0>(at::max(x, -1, true));
-		const at::Tensor log_p = moved - at::log(at::sum(at::exp(moved), -1, true));
+	const at::Tensor moved = x - std::get<0>(at::max(x, -1, true));
+	const at::Tensor log_p = moved - at::log(at::sum(at::exp(moved), -1, true));
 
-		return -at::mean(at::gather(log_p, -1, labels->t.unsqueeze(-1)));
-	});
+	return -at::mean(at::gather(log_p, -1, labels.unsqueeze(-1)));
 }
 
-enum rfl_rc rfl_torch_score_add(rfl_torch_tensor **sums, const rfl_torch_tensor *logits,
-				const rfl_torch_tensor *labels, const rfl_torch_tensor *loss,
-				struct rfl_err *err)
+// Add to the sums {loss, correct, rows}, which are created on the device at the first call.
+static void add_score(rfl_engine *e, const at::Tensor &labels, const at::Tensor &loss)
 {
-	return guarded("score", err, [&] {
-		const c10::NoGradGuard no_grad;
-		const at::Tensor x = logits->t.flatten(0, -2);           // {rows, classes}
-		const auto type = x.is_mps() ? at::kFloat : at::kDouble; // MPS has no double
+	const c10::NoGradGuard no_grad;
+	const at::Tensor x = e->logits->t.flatten(0, -2);        // {rows, classes}
+	const auto type = x.is_mps() ? at::kFloat : at::kDouble; // MPS has no double
 
-		if (!*sums)
-			*sums = new rfl_torch_tensor{ at::zeros({ 3 }, x.options().dtype(type)) };
+	if (!e->score)
+		e->score = new rfl_torch_tensor{ at::zeros({ 3 }, x.options().dtype(type)) };
 
-		const at::Tensor &t = (*sums)->t;
+	const at::Tensor &t = e->score->t;
 
-		t.select(0, 0).add_(loss->t.to(type), x.size(0));
-		t.select(0, 1).add_(x.argmax(-1).eq(labels->t).sum());
-		t.select(0, 2).add_(x.size(0));
+	t.select(0, 0).add_(loss.to(type), x.size(0));
+	t.select(0, 1).add_(x.argmax(-1).eq(labels).sum());
+	t.select(0, 2).add_(x.size(0));
+}
+
+enum rfl_rc rfl_torch_make_loss(rfl_engine *e, const rfl_torch_tensor *labels, struct rfl_err *err)
+{
+	return giving(&e->loss, "loss", err, [&] {
+		at::Tensor sum = loss_of(e->logits->t, labels->t, e->net->loss);
+
+		for (int i = 0; i < e->net->nnodes; i++)
+			if (e->value[i] && e->net->nodes[i].auxiliary)
+				sum = at::add(sum, loss_of(e->value[i]->t, labels->t, e->net->loss),
+					      e->config.auxiliary_weight);
+		if (e->config.score)
+			add_score(e, labels->t, sum);
+		return sum;
 	});
 }
 
@@ -614,12 +617,6 @@ enum rfl_rc rfl_torch__score(rfl_engine *e, struct rfl_score *ret, struct rfl_er
 		ret->rows = static_cast<int64_t>(n[2]);
 		rfl_torch__drop(&e->score);
 	});
-}
-
-enum rfl_rc rfl_torch_add_weighted(const rfl_torch_tensor *sum, const rfl_torch_tensor *term,
-				   double weight, rfl_torch_tensor **ret, struct rfl_err *err)
-{
-	return giving(ret, "loss", err, [&] { return at::add(sum->t, term->t, weight); });
 }
 
 const void *rfl_torch_tensor_history(const rfl_torch_tensor *t)

@@ -1,5 +1,5 @@
 /*
- * shim_optim.cpp - updates of all parameters, loss scaling for fp16, and the state of a training.
+ * shim_optim.cpp - backward, and updates of all parameters.
  *
  * SGD equals PyTorch's, but momentum starts from zeros, which gives the same bits as starting from
  * the first gradient. Adam and AdamW use PyTorch's foreach operations or fused kernels.
@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <mutex>
-#include <string>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/GradMode.h>
@@ -50,53 +48,11 @@ bool has_kernel(const char *name, enum rfl_device device)
 	return has;
 }
 
-// ------------------------------------------------------------------ loss scaling
-
-// PyTorch's GradScaler with its defaults. It runs on the device, so the host does not wait.
-struct scaling {
-	at::Tensor scale, good_steps, skipped;
-	at::Tensor found; // 1: a gradient of this step is not finite
-
-	explicit scaling(const at::Tensor &where)
-	{
-		const auto options = where.options().requires_grad(false);
-
-		scale = at::full({}, 65536.0, options);
-		good_steps = at::zeros({}, options.dtype(at::kInt));
-		skipped = at::zeros({}, options);
-		found = at::zeros({}, options);
-	}
-	// Divide the gradients by the scale, and check whether all of them are finite.
-	void unscale(const tensors &grads)
-	{
-		found.zero_();
-		at::_amp_foreach_non_finite_check_and_unscale_(grads, found, scale.reciprocal());
-	}
-	// Call after an update or a skipped update.
-	void next()
-	{
-		skipped.add_(found);
-		at::_amp_update_scale_(scale, good_steps, found, /*growth_factor=*/2.0,
-				       /*backoff_factor=*/0.5, /*growth_interval=*/2000);
-	}
-	// The tensors that persist from one step to the next.
-	tensors state() const
-	{
-		return { scale, good_steps, skipped };
-	}
-};
-
 // ------------------------------------------------------------------ groups
 
 /* An unfused update makes several passes over parameters, gradients and state. On a CPU, working
  * group by group keeps a group in the cache between the passes; the results are the same. */
 constexpr int64_t group_numel = int64_t(1) << 17;
-
-// Consecutive parameters, or a slice of a large parameter.
-struct group {
-	size_t first, count;
-	int64_t offset, numel; // position and size of the slice; numel 0: whole tensors
-};
 
 std::vector<group> make_groups(const tensors &params)
 {
@@ -158,49 +114,7 @@ at::Tensor gradient_of(const at::Tensor &p)
 	return g.strides() == p.strides() ? g : g.as_strided(p.sizes(), p.strides());
 }
 
-} // namespace
-
-// ------------------------------------------------------------------ the optimizer
-
-struct optim_state {
-	tensors mean, square; // SGD: mean is the momentum; empty before the first step
-	tensors device_steps; // the steps of fused Adam: one tensor, or none
-	int64_t steps = 0;
-};
-
-struct rfl_torch_optim {
-	enum rfl_optimizer_rule rule;
-	bool fused;
-	tensors params;
-	std::vector<group> groups; // groups of the parameters with a gradient at the last step
-	size_t grouped = 0;        // number of those parameters
-	optim_state state;
-	std::unique_ptr<scaling> scaler;
-
-	void zero_grad()
-	{
-		for (at::Tensor &p : params)
-			p.mutable_grad().reset();
-	}
-};
-
-namespace
-{
-
-void make_state(rfl_torch_optim &o, const rfl_optimizer &n)
-{
-	optim_state &s = o.state;
-	const bool adam = o.rule != RFL_RULE_SGD;
-
-	if (s.mean.empty() && (adam || n.momentum != 0))
-		for (const at::Tensor &p : o.params)
-			s.mean.push_back(at::zeros_like(p));
-	if (s.square.empty() && adam)
-		for (const at::Tensor &p : o.params)
-			s.square.push_back(at::zeros_like(p));
-	if (s.device_steps.empty() && adam && o.fused)
-		s.device_steps = { at::zeros({}, o.params[0].options().requires_grad(false)) };
-}
+// ------------------------------------------------------------------ updates
 
 // The parameters that have a gradient, with their gradients and state.
 struct update {
@@ -365,6 +279,21 @@ void step(rfl_torch_optim &o, const rfl_optimizer &n)
 
 } // namespace
 
+void rfl_torch::make_state(rfl_torch_optim &o, const rfl_optimizer &n)
+{
+	optim_state &s = o.state;
+	const bool adam = o.rule != RFL_RULE_SGD;
+
+	if (s.mean.empty() && (adam || n.momentum != 0))
+		for (const at::Tensor &p : o.params)
+			s.mean.push_back(at::zeros_like(p));
+	if (s.square.empty() && adam)
+		for (const at::Tensor &p : o.params)
+			s.square.push_back(at::zeros_like(p));
+	if (s.device_steps.empty() && adam && o.fused)
+		s.device_steps = { at::zeros({}, o.params[0].options().requires_grad(false)) };
+}
+
 const char *rfl_torch_fused_since(enum rfl_optimizer_rule rule, enum rfl_device device)
 {
 	const fused_kernel &k = fused_kernels[rule];
@@ -403,17 +332,46 @@ void rfl_torch_optim_free(rfl_torch_optim *o)
 	delete o;
 }
 
-enum rfl_rc rfl_torch_optim_backward(rfl_torch_optim *o, const rfl_torch_tensor *loss,
-				     double weight, struct rfl_err *err)
+// With several processes, the last backward of a step exchanges the gradients.
+enum rfl_rc rfl_torch__backward(rfl_engine *e, const struct rfl_backward *how, struct rfl_err *err)
 {
-	return guarded("backward", err, [&] {
-		at::Tensor seed; // the gradient of the loss, if it is not 1
+	const bool exchanges = e->group && (!how || how->last);
+	const double weight = how ? how->weight : 1;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = RFL_OK;
 
-		if (o->scaler)
-			seed = o->scaler->scale.mul(weight).to(loss->t.scalar_type());
-		else if (weight != 1)
-			seed = at::full({}, weight, loss->t.options());
-		loss->t.backward(seed);
+	if (!e->can_backward)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: backward needs forward in a training mode; run it first");
+	e->can_backward = false;
+	rfl_err_clear(&e->marks.failure);
+	if (e->marks.fn)
+		rc = e->marks.fn(e->marks.nodes[e->net->nnodes].backward, e->marks.ctx, err);
+	if (rc == RFL_OK)
+		rc = guarded("backward", err, [&] {
+			const at::Tensor &loss = e->loss->t;
+			const scaling *scaler = e->optim->scaler.get();
+			at::Tensor seed; // the gradient of the loss, if it is not 1
+
+			if (exchanges)
+				e->group->begin();
+			if (scaler)
+				seed = scaler->scale.mul(weight).to(loss.scalar_type());
+			else if (weight != 1)
+				seed = at::full({}, weight, loss.options());
+			loss.backward(seed);
+		});
+	if (rc == RFL_OK && e->marks.failure.rc)
+		rc = rfl_err_pass(err, &e->marks.failure);
+	if (rc == RFL_OK && exchanges && guarded(nullptr, &why, [&] { e->group->finish(); }))
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "torch: gradients were not exchanged: another process has ended or "
+			      "does not respond: %s",
+			      why.msg);
+	e->has_grads = rc == RFL_OK;
+	return rc ? rc : guarded("detach", err, [&] { // free the history, keep the values
+		e->loss->t = e->loss->t.detach();
+		e->logits->t = e->logits->t.detach();
 	});
 }
 
@@ -476,159 +434,4 @@ enum rfl_rc rfl_torch__watch_memory(rfl_engine *e, bool on, struct rfl_err *err)
 		e->optim->zero_grad();
 		e->device->watch(on, held);
 	});
-}
-
-// ------------------------------------------------------------------ the state of a training
-
-struct rfl_torch_snapshot {
-	at::Tensor block, random;
-	optim_state optim;
-	tensors scale;
-};
-
-namespace
-{
-
-tensors clones(const tensors &from)
-{
-	tensors to;
-
-	for (const at::Tensor &t : from)
-		to.push_back(t.clone());
-	return to;
-}
-
-// Copy into the existing memory so that a restored step uses the same addresses.
-void copy_back(tensors &to, const tensors &from)
-{
-	if (from.empty() || to.empty()) {
-		to = clones(from);
-		return;
-	}
-	for (size_t i = 0; i < from.size(); i++)
-		to[i].copy_(from[i]);
-}
-
-// The state of the generator for dropout on the engine's device.
-at::Tensor random_state(const rfl_engine *e)
-{
-	at::Generator generator = at::globalContext().defaultGenerator(e->device->where);
-	const std::lock_guard<std::mutex> lock(generator.mutex());
-
-	return generator.get_state().clone();
-}
-
-void set_random_state(const rfl_engine *e, const at::Tensor &state)
-{
-	at::Generator generator = at::globalContext().defaultGenerator(e->device->where);
-	const std::lock_guard<std::mutex> lock(generator.mutex());
-
-	generator.set_state(state);
-}
-
-// Discard the results of the last step, and what will not fit another state.
-void leave_step(rfl_engine *e)
-{
-	rfl_torch__graph_forget(e); // the optimizer's memory may move
-	rfl_torch__forget_step(e);
-	(void)rfl_torch__zero_grad(e, nullptr);
-}
-
-} // namespace
-
-enum rfl_rc rfl_torch__snapshot(rfl_engine *e, struct rfl_err *err)
-{
-	rfl_torch_snapshot_free(e->saved);
-	e->saved = nullptr;
-	return guarded("snapshot", err, [&] {
-		const optim_state &o = e->optim->state;
-		auto s = std::make_unique<rfl_torch_snapshot>();
-
-		s->block = e->block->t.detach().clone();
-		s->optim = { clones(o.mean), clones(o.square), clones(o.device_steps), o.steps };
-		if (e->optim->scaler)
-			s->scale = clones(e->optim->scaler->state());
-		s->random = random_state(e);
-		e->saved = s.release();
-	});
-}
-
-enum rfl_rc rfl_torch__restore(rfl_engine *e, struct rfl_err *err)
-{
-	const rfl_torch_snapshot *s = e->saved;
-
-	if (!s)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"torch: no snapshot to restore; take one first");
-	leave_step(e);
-	e->updates = 0;
-	return guarded("restore", err, [&] {
-		optim_state &o = e->optim->state;
-
-		e->block->t.detach().copy_(s->block);
-		copy_back(o.mean, s->optim.mean);
-		copy_back(o.square, s->optim.square);
-		copy_back(o.device_steps, s->optim.device_steps);
-		o.steps = s->optim.steps;
-		if (e->optim->scaler) {
-			tensors there = e->optim->scaler->state();
-
-			copy_back(there, s->scale);
-		}
-		set_random_state(e, s->random);
-	});
-}
-
-void rfl_torch_snapshot_free(rfl_torch_snapshot *s)
-{
-	delete s;
-}
-
-enum rfl_rc rfl_torch__visit_state(rfl_engine *e, bool load, rfl_engine_state_fn fn, void *ctx,
-				   struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-	// Pass a tensor, which may be on a device or channels-last, through row-major host memory.
-	const auto part = [&](const std::string &name, const at::Tensor &t) {
-		const at::Tensor host =
-			t.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true).contiguous();
-
-		if (rc == RFL_OK)
-			rc = fn(name.c_str(), host.data_ptr(), host.nbytes(), ctx, err);
-		if (rc == RFL_OK && load)
-			t.detach().copy_(host);
-	};
-	const enum rfl_rc own = guarded("state", err, [&] {
-		optim_state &o = e->optim->state;
-		const at::Tensor random = random_state(e);
-		size_t k = 0; // number of the trained parameter
-
-		if (load)
-			leave_step(e);
-		make_state(*e->optim, e->config.optimizer);
-		for (int i = 0; i < e->net->nparams; i++) {
-			const std::string name = e->net->params[i].name;
-
-			part(name, e->param[i]->t);
-			if (rfl_param_is_buffer(e->net->params[i].kind))
-				continue;
-			if (!o.mean.empty())
-				part(name + ":mean", o.mean[k]);
-			if (!o.square.empty())
-				part(name + ":square", o.square[k]);
-			k++;
-		}
-		if (rc == RFL_OK)
-			rc = fn("steps", &o.steps, sizeof(o.steps), ctx, err);
-		for (const at::Tensor &t : o.device_steps)
-			part("device_steps", t);
-		if (e->optim->scaler)
-			for (const at::Tensor &t : e->optim->scaler->state())
-				part("scaling", t);
-		part("random", random);
-		if (rc == RFL_OK && load)
-			set_random_state(e, random);
-	});
-
-	return rc ? rc : own;
 }
