@@ -2,7 +2,6 @@
 #include "plot/chart_runs.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -356,16 +355,11 @@ enum rfl_rc rfl_chart__begin(struct rfl_chart_runs *of, enum rfl_ledger_at acros
 
 void rfl_chart__note(struct rfl_chart *c, const char *fmt, ...)
 {
-	struct rfl_buf text;
 	va_list ap;
 
-	rfl_buf_init(&text, 0);
 	va_start(ap, fmt);
-	rfl_buf_vprintf(&text, fmt, ap);
+	c->note = rfl_words_join(c->scene, c->note, " ", rfl_scene_vprintf(c->scene, fmt, ap));
 	va_end(ap);
-	c->note = rfl_words_join(c->scene, c->note, " ", rfl_buf_str(&text));
-	c->scene->failed |= text.failed;
-	rfl_buf_fini(&text);
 }
 
 void rfl_chart__note_lost(struct rfl_chart *c, size_t lost, const char *what)

@@ -232,13 +232,6 @@ static void choose_shapes(struct rfl_figure *f)
 
 /* ---- series: the batches or context lengths of one configuration ---- */
 
-static const char *text_at(const struct rfl_mark *m, size_t member)
-{
-	const char *text = *(char *const *)((const char *)m->point + member);
-
-	return text ? text : "";
-}
-
 static int compare_series(const struct rfl_mark *x, const struct rfl_mark *y)
 {
 	static const size_t facts[] = {
@@ -250,7 +243,7 @@ static int compare_series(const struct rfl_mark *x, const struct rfl_mark *y)
 	int order = strcmp(x->variant, y->variant);
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(facts) && !order; i++)
-		order = strcmp(text_at(x, facts[i]), text_at(y, facts[i]));
+		order = strcmp(rfl_mark_text(x, facts[i]), rfl_mark_text(y, facts[i]));
 	return order ? order
 		     : (x->point->threads > y->point->threads) -
 			       (x->point->threads < y->point->threads);

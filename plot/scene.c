@@ -2,7 +2,6 @@
 #include "plot/scene.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,13 +64,11 @@ struct rfl_scene *rfl_scene_new(double width, double height)
 	s->title = "";
 	s->caption = "";
 	s->paper = (struct rfl_color){ 255, 255, 255, 255 };
-	s->cap = 512;
-	s->prims = rfl_scene_array(s, s->cap, sizeof(*s->prims));
-	if (!s->prims) {
-		rfl_scene_free(s);
-		return NULL;
-	}
-	return s;
+	s->prims = rfl_scene_array(s, s->cap = 512, sizeof(*s->prims));
+	if (s->prims)
+		return s;
+	rfl_scene_free(s);
+	return NULL;
 }
 
 void rfl_scene_free(struct rfl_scene *s)
@@ -135,27 +132,16 @@ struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, doubl
 					 .at.line = { x0, y0, x1, y1 } });
 }
 
-struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
-				    struct rfl_color color, double width)
+struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
+				   struct rfl_color fill)
 {
 	struct rfl_xy *copy = rfl_scene_array(s, n, sizeof(*copy));
 
 	if (copy)
 		memcpy(copy, points, n * sizeof(*copy));
-	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_POLYLINE,
-					 .stroke = color,
-					 .width = width,
-					 .at.polyline = { .points = copy, .n = copy ? n : 0 } });
-}
-
-struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
-				   struct rfl_color fill)
-{
-	struct rfl_prim *p = rfl_scene_polyline(s, points, n, RFL_COLOR_NONE, 0);
-
-	p->at.polyline.closed = true;
-	p->fill = fill;
-	return p;
+	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_POLYGON,
+					 .fill = fill,
+					 .at.polygon = { .points = copy, .n = copy ? n : 0 } });
 }
 
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill)
@@ -197,24 +183,32 @@ void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to)
 	memcpy(s->prims + from + rest, raised, n * sizeof(*raised));
 }
 
-const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)
+const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap)
 {
-	va_list ap;
+	va_list again;
 	int len;
 	char *text;
 
-	va_start(ap, fmt);
+	va_copy(again, ap);
 	len = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
 	text = len < 0 ? NULL : rfl_scene_array(s, (size_t)len + 1, 1);
-	if (!text) {
-		s->failed = true;
-		return "";
+	if (text) {
+		vsnprintf(text, (size_t)len + 1, fmt, again);
+		rfl_text_one_line(text); /* PDF and SVG do not allow control characters */
 	}
+	va_end(again);
+	s->failed |= !text;
+	return text ? text : "";
+}
+
+const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)
+{
+	const char *text;
+	va_list ap;
+
 	va_start(ap, fmt);
-	vsnprintf(text, (size_t)len + 1, fmt, ap);
+	text = rfl_scene_vprintf(s, fmt, ap);
 	va_end(ap);
-	rfl_text_one_line(text); /* PDF and SVG do not allow control characters */
 	return text;
 }
 

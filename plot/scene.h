@@ -6,6 +6,7 @@
 #ifndef RFL_PLOT_SCENE_H
 #define RFL_PLOT_SCENE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,7 +73,7 @@ enum rfl_marker {
 
 enum rfl_prim_kind {
 	RFL_PRIM_LINE,
-	RFL_PRIM_POLYLINE,
+	RFL_PRIM_POLYGON,
 	RFL_PRIM_RECT,
 	RFL_PRIM_MARKER,
 	RFL_PRIM_TEXT,
@@ -111,8 +112,7 @@ struct rfl_prim {
 		struct {
 			const struct rfl_xy *points;
 			size_t n;
-			bool closed;
-		} polyline;
+		} polygon;
 		struct rfl_box rect;
 		struct {
 			double x, y, r;
@@ -150,8 +150,6 @@ enum rfl_rc rfl_scene_check(const struct rfl_scene *s, struct rfl_err *err) RFL_
  * or halo. Never NULL: after a failure, it is a scratch primitive that is not drawn. */
 struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, double x1, double y1,
 				struct rfl_color color, double width);
-struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
-				    struct rfl_color color, double width);
 struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
 				   struct rfl_color fill);
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill);
@@ -166,6 +164,7 @@ void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to);
 
 /** Format a string owned by the scene; "" on failure. Invalid UTF-8 and controls become '?'. */
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);
+const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap) RFL_VPRINTF(2);
 
 /** Allocate n zeroed elements owned by the scene; if out of memory, NULL, and the scene fails. */
 void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSED;
