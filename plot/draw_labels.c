@@ -226,9 +226,7 @@ static void add_label(struct rfl_figure *f, int i, const struct label *l)
 
 static double anchor_x(const struct label *l)
 {
-	return l->align == RFL_ANCHOR_START ? l->box.x
-	       : l->align == RFL_ANCHOR_END ? l->box.x + l->box.w
-					    : l->box.x + l->box.w / 2;
+	return l->box.x + l->box.w * l->align / 2;
 }
 
 /* Draw the leader of a label; the caller draws its texts. */
@@ -332,9 +330,7 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	const double size = fmax(SZ(f, label_second) * 0.82, RFL_LEAST_TEXT);
 	const double y = m->py + RFL_TEXT_CAP / 2 * size;
 	const double w = rfl_text_width(text, RFL_FACE_BOLD, size);
-	const struct rfl_hull box =
-		rfl_hull_box((struct rfl_box){ m->px - w / 2, y - RFL_TEXT_ASCENT * size, w,
-					       (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size });
+	const struct rfl_hull box = rfl_hull_box(rfl_text_box(m->px - w / 2, y, w, size));
 	const struct rfl_color fill = f->palette[m->color], ink = f->theme->ink;
 	const struct rfl_color paper = f->theme->paper;
 	const bool dark = rfl_color_contrast(fill, ink) > rfl_color_contrast(fill, paper);

@@ -216,7 +216,7 @@ void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4])
 {
 	const struct rfl_prim_text *t = &p->at.text;
 	double w = rfl_text_width(t->text, t->face, t->size);
-	double x0 = t->anchor == RFL_ANCHOR_END ? -w : t->anchor == RFL_ANCHOR_MIDDLE ? -w / 2 : 0;
+	double x0 = -w * t->anchor / 2;
 	const double u[4] = { x0, x0 + w, x0 + w, x0 };
 	const double v[4] = { RFL_TEXT_DESCENT * t->size, RFL_TEXT_DESCENT * t->size,
 			      -RFL_TEXT_ASCENT * t->size, -RFL_TEXT_ASCENT * t->size };

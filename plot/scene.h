@@ -55,6 +55,7 @@ struct rfl_box {
 };
 
 enum rfl_dash { RFL_DASH_SOLID, RFL_DASH_DASHED, RFL_DASH_DOTTED };
+/** Part of the text to the left of its position, in halves of its width. */
 enum rfl_anchor { RFL_ANCHOR_START, RFL_ANCHOR_MIDDLE, RFL_ANCHOR_END };
 
 enum rfl_marker {
@@ -173,6 +174,13 @@ void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSE
  * pointer. If out of memory, return false and change nothing. */
 bool rfl_scene_grow(struct rfl_scene *s, void *items, size_t used, size_t more, size_t *cap,
 		    size_t size) RFL_WARN_UNUSED;
+
+/** The area of a horizontal text of width w, from its left end on the baseline. */
+static inline struct rfl_box rfl_text_box(double x, double y, double w, double size)
+{
+	return (struct rfl_box){ x, y - RFL_TEXT_ASCENT * size, w,
+				 (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
+}
 
 /** The corners of the area of a rotated text, beginning at its lower left. */
 void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4]);

@@ -182,8 +182,7 @@ static enum rfl_rc canvas_begin(struct rfl_surface *s, struct rfl_err *err)
 static void draw_text(const struct canvas *c, const struct rfl_prim *p)
 {
 	const struct rfl_prim_text *t = &p->at.text;
-	double w = rfl_text_width(t->text, t->face, t->size);
-	double back = t->anchor == RFL_ANCHOR_END ? w : t->anchor == RFL_ANCHOR_MIDDLE ? w / 2 : 0;
+	const double back = rfl_text_width(t->text, t->face, t->size) * t->anchor / 2;
 
 	cairo_save(c->cr);
 	cairo_translate(c->cr, t->x, t->y);

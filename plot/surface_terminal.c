@@ -253,10 +253,7 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 	y = (box[0].y + box[2].y) / 2;
 	shown = cells < s->columns ? cells : s->columns;
 	if (t->angle == 0) {
-		x = t->x + (t->anchor == RFL_ANCHOR_START ? 0.5
-			    : t->anchor == RFL_ANCHOR_END ? -0.5
-							  : 0) *
-				   cells * s->cell_w;
+		x = t->x + (0.5 - 0.5 * t->anchor) * cells * s->cell_w;
 		y = t->y - RFL_TEXT_CAP / 2 * t->size; /* the height of a mark next to it */
 	}
 	home = (int)floor(x / s->cell_w - (upright ? 0 : shown / 2.0) + 0.5);
