@@ -108,13 +108,6 @@ static int index_of(struct rfl_scene *s, struct rfl_chart_list *list, const char
 	return (int)list->n++;
 }
 
-static int by_batch(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Choose what the colours show. */
 static void choose_colors(struct rfl_chart_runs *of)
 {
@@ -151,7 +144,7 @@ static void choose_colors(struct rfl_chart_runs *of)
 		of->by = RFL_BY_MODEL;
 	if (of->by != RFL_BY_BATCH)
 		return;
-	qsort(of->batches, of->nbatches, sizeof(*of->batches), by_batch);
+	qsort(of->batches, of->nbatches, sizeof(*of->batches), rfl_by_int);
 	ways.n = 0;
 	for (size_t i = 0; i < of->nbatches; i++)
 		if (ways.n == 0 || of->batches[ways.n - 1] != of->batches[i])
@@ -271,14 +264,6 @@ struct rfl_chart_row rfl_chart__mean(const struct rfl_chart_runs *of,
 				    rfl_field_number(&rfl_ledger_fields[column],
 						     rfl_runs_row(of->in->runs, c->runs[k].run)));
 	return rfl_chart__mean_row(&m, x);
-}
-
-const char *rfl_chart__count(const struct rfl_chart_runs *of)
-{
-	const char *most = rfl_words_count(of->scene, of->most, "run");
-
-	return of->least == of->most ? most
-				     : rfl_scene_printf(of->scene, "%zu to %s", of->least, most);
 }
 
 static int by_text(const void *a, const void *b)
@@ -488,7 +473,8 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 		rfl_chart__note(c, "One table row per point; error bars: \xc2\xb1 the standard "
 				   "deviation in the table.");
 	else
-		rfl_chart__note(c, "n = %s per point%s.", rfl_chart__count(of),
+		rfl_chart__note(c, "n = %s per point%s.",
+				rfl_words_range(c->scene, of->least, of->most, "run"),
 				of->most < 2 ? ""
 					     : " (mean); error bars: \xc2\xb1 one sample standard "
 					       "deviation");
@@ -604,7 +590,7 @@ enum rfl_rc rfl_chart__phases(struct rfl_chart_runs *of, struct rfl_err *err)
 				"opt_ms_mean, data_wait_ms_mean)",
 				of->in->env);
 	rfl_chart__note(c, "n = %s per bar (mean). Time outside these phases is not included.",
-			rfl_chart__count(of));
+			rfl_words_range(c->scene, of->least, of->most, "run"));
 	if (overlaps)
 		rfl_chart__note(c, "Waiting and copying while the device computes are not shown.");
 	note_phases(c);

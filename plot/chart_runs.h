@@ -106,7 +106,4 @@ struct rfl_chart_row rfl_chart__mean(const struct rfl_chart_runs *of,
 				     const struct rfl_repeats_config *c, enum rfl_ledger_at column,
 				     double x);
 
-/** "3 runs", "1 to 3 runs". */
-const char *rfl_chart__count(const struct rfl_chart_runs *of);
-
 #endif

@@ -338,8 +338,9 @@ void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
 const char *rfl_words_join(struct rfl_scene *s, const char *list, const char *separator,
 			   const char *word);
 
-/** "1 run", "3 runs". */
+/** "1 run", "3 runs"; "1 to 3 runs". */
 const char *rfl_words_count(struct rfl_scene *s, size_t n, const char *what);
+const char *rfl_words_range(struct rfl_scene *s, size_t lo, size_t hi, const char *what);
 
 /** Display a model name: "ResNet-50" for "resnet50". Unknown names are unchanged. */
 const char *rfl_words_model(struct rfl_scene *s, const char *model);

@@ -27,6 +27,13 @@ const char *rfl_words_count(struct rfl_scene *s, size_t n, const char *what)
 	return rfl_scene_printf(s, "%zu %s%s", n, what, n == 1 ? "" : "s");
 }
 
+const char *rfl_words_range(struct rfl_scene *s, size_t lo, size_t hi, const char *what)
+{
+	const char *text = rfl_words_count(s, hi, what);
+
+	return lo == hi ? text : rfl_scene_printf(s, "%zu to %s", lo, text);
+}
+
 /* A model family: prefix of its names in the zoo, and spelling in its papers. */
 static const struct {
 	const char *prefix, *title;
@@ -225,15 +232,13 @@ static const char *make_title(struct rfl_figure *f)
 		what = SAY(f, "Times of %c%s", tolower((unsigned char)what[0]), what + 1);
 	if (f->nsubs)
 		return SAY(f, "%s in %zu environments", what, f->nsubs);
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_point *p = f->marks[i].point;
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const char *name = rfl_mark_text(m, offsetof(struct rfl_point, device_name));
 
-		if (p->threads != threads)
+		if (m->point->threads != threads)
 			threads = 0;
-		if (!p->device_name || !*p->device_name)
-			continue;
-		differ = differ || (known && strcmp(known, p->device_name) != 0);
-		known = p->device_name;
+		differ = differ || (known && *name && strcmp(known, name) != 0);
+		known = *name ? name : known;
 	}
 	if (!*device)
 		device = env_device && !differ ? env_device : env->name;
@@ -246,10 +251,9 @@ static const char *make_title(struct rfl_figure *f)
 static const char *repeats_words(struct rfl_figure *f)
 {
 	int64_t lo[2] = { INT64_MAX, INT64_MAX }, hi[2] = { 0, 0 }; /* runs, steps */
-	const char *words[2];
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const int64_t n[2] = { f->marks[i].point->runs, f->marks[i].point->steps };
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const int64_t n[2] = { m->point->runs, m->point->steps };
 
 		for (int k = 0; k < 2; k++) {
 			lo[k] = n[k] < lo[k] ? n[k] : lo[k];
@@ -258,11 +262,9 @@ static const char *repeats_words(struct rfl_figure *f)
 	}
 	if (lo[0] < 1 || lo[1] < 1)
 		return "";
-	for (int k = 0; k < 2; k++)
-		words[k] = SAY(f, lo[k] == hi[k] ? "%lld" : "%lld to %lld", (long long)lo[k],
-			       (long long)hi[k]);
-	return SAY(f, "%s repeat%s, %s measured step%s per point", words[0], hi[0] == 1 ? "" : "s",
-		   words[1], hi[1] == 1 ? "" : "s");
+	return SAY(f, "%s, %s per point",
+		   rfl_words_range(f->scene, (size_t)lo[0], (size_t)hi[0], "repeat"),
+		   rfl_words_range(f->scene, (size_t)lo[1], (size_t)hi[1], "measured step"));
 }
 
 /* Add a sentence to a paragraph of the footnote. */
@@ -507,22 +509,13 @@ size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, dou
 	size_t n = 0;
 
 	while (*text && n < max) {
-		size_t len = 0, next = 0;
-		const char *line = "";
+		const size_t len = rfl_text_line(text, RFL_FACE_REGULAR, size, width);
+		const size_t next = len + strspn(text + len, " ");
+		const bool cut = n + 1 == max && text[next]; /* no room for the rest of the text */
 
-		while (text[next]) {
-			size_t word = next + strcspn(text + next, " ");
-			const char *longer = SAY(f, "%.*s", (int)word, text);
-
-			if (len > 0 && rfl_width(longer, size) > width)
-				break;
-			line = longer;
-			len = word;
-			next = word + strspn(text + word, " ");
-		}
-		if (n + 1 == max && text[next]) /* no room for the rest of the text */
-			line = SAY(f, "%s\xe2\x80\xa6", line);
-		lines[n++] = rfl_words_fit(f->scene, line, RFL_FACE_REGULAR, size, width);
+		lines[n++] = rfl_words_fit(
+			f->scene, SAY(f, "%.*s%s", (int)len, text, cut ? "\xe2\x80\xa6" : ""),
+			RFL_FACE_REGULAR, size, width);
 		text += next;
 	}
 	return n;

@@ -49,6 +49,27 @@ double rfl_text_width(const char *text, enum rfl_face face, double size)
 	return (double)units * size / 2048;
 }
 
+size_t rfl_text_line(const char *text, enum rfl_face face, double size, double width)
+{
+	size_t blank = 0, len = 0;
+	double used = 0;
+
+	while (text[len]) {
+		size_t n = rfl_text_utf8(text + len, strlen(text + len));
+		char one[5] = "";
+
+		n = n ? n : 1;
+		memcpy(one, text + len, n);
+		used += rfl_text_width(one, face, size);
+		if (text[len] == ' ' && len > 0 && text[len - 1] != ' ')
+			blank = len;
+		if (used > width && len > 0)
+			return blank ? blank : len;
+		len += n;
+	}
+	return len;
+}
+
 struct rfl_scene *rfl_scene_new(double width, double height)
 {
 	struct rfl_arena *arena = rfl_arena_new((size_t)64 << 20);
@@ -169,6 +190,20 @@ struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x,
 		   (struct rfl_prim){ .kind = RFL_PRIM_TEXT,
 				      .fill = color,
 				      .at.text = { .text = clean, .x = x, .y = y, .size = size } });
+}
+
+int rfl_by_double(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+int rfl_by_int(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
 }
 
 void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to)

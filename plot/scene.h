@@ -40,6 +40,10 @@ static inline double rfl_width(const char *text, double size)
 	return rfl_text_width(text, RFL_FACE_REGULAR, size);
 }
 
+/** The length of the first line of a text, broken at a blank if possible, else anywhere. */
+size_t rfl_text_line(const char *text, enum rfl_face face, double size,
+		     double width) RFL_WARN_UNUSED;
+
 struct rfl_color {
 	uint8_t r, g, b, a;
 };
@@ -162,6 +166,10 @@ struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x,
 
 /** Draw the primitives [from, to) after all those that follow them. */
 void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to);
+
+/** Ascending orders of doubles and of int64_t, for qsort() and bsearch(). */
+int rfl_by_double(const void *a, const void *b);
+int rfl_by_int(const void *a, const void *b);
 
 /** Format a string owned by the scene; "" on failure. Invalid UTF-8 and controls become '?'. */
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);
