@@ -435,6 +435,16 @@ void rfl_chart__sort(struct rfl_chart_panel *p)
 			qsort(p->series[i].rows, p->series[i].n, sizeof(*p->series[i].rows), by_x);
 }
 
+void rfl_chart__drop_empty(struct rfl_chart_panel *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->series[i].n > 0)
+			p->series[kept++] = p->series[i];
+	p->n = kept;
+}
+
 enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 {
 	const double unit = of->kind->unit;
@@ -528,26 +538,20 @@ static double add_bar(const struct rfl_chart_runs *of, const struct rfl_repeats_
 	return end;
 }
 
-/* Remove the phases that no run has from the key, and say which; without a device there are no
- * copies. */
+/* Note the phases that some or all runs lack; without a device there are no copies. */
 static void note_phases(struct rfl_chart *c)
 {
-	struct rfl_chart_panel *p = &c->panels[0];
 	const char *none = "";
-	size_t kept = 0;
 
-	for (size_t k = 0; k < p->n; k++) {
-		const struct rfl_chart_series s = p->series[k];
+	for (size_t k = 0; k < RFL_ARRAY_LEN(phases); k++) {
+		const struct rfl_chart_series *s = &c->panels[0].series[k];
 
-		if (s.n == 0 && phases[k].column != RFL_LEDGER_AT_upload_ms_mean)
-			none = rfl_words_join(c->scene, none, ", ", s.name);
-		if (s.n > 0 && s.n < c->nbars)
-			rfl_chart__note(c, "Not measured in %zu of %zu: %s.", c->nbars - s.n,
-					c->nbars, s.name);
-		if (s.n > 0)
-			p->series[kept++] = s;
+		if (s->n == 0 && phases[k].column != RFL_LEDGER_AT_upload_ms_mean)
+			none = rfl_words_join(c->scene, none, ", ", s->name);
+		if (s->n > 0 && s->n < c->nbars)
+			rfl_chart__note(c, "Not measured in %zu of %zu: %s.", c->nbars - s->n,
+					c->nbars, s->name);
 	}
-	p->n = kept;
 	if (*none)
 		rfl_chart__note(c, "Not measured: %s.", none);
 }
@@ -594,6 +598,7 @@ enum rfl_rc rfl_chart__phases(struct rfl_chart_runs *of, struct rfl_err *err)
 	if (overlaps)
 		rfl_chart__note(c, "Waiting and copying while the device computes are not shown.");
 	note_phases(c);
+	rfl_chart__drop_empty(&c->panels[0]);
 	rfl_chart__note_lost(c, lost, "times of phases");
 	return RFL_OK;
 }

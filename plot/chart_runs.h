@@ -56,6 +56,9 @@ void rfl_chart__note(struct rfl_chart *c, const char *fmt, ...) RFL_PRINTF(2, 3)
 /** Append how many configurations are not shown, if any. */
 void rfl_chart__note_lost(struct rfl_chart *c, size_t lost, const char *what);
 
+/** Remove the series without rows. */
+void rfl_chart__drop_empty(struct rfl_chart_panel *p);
+
 /** Sort the rows of all series of a panel by x. */
 void rfl_chart__sort(struct rfl_chart_panel *p);
 
