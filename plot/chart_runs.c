@@ -1,6 +1,7 @@
 /* chart_runs.c - charts of the ledger: a quantity against the batch size, the phases of a step. */
 #include "plot/chart_runs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,9 @@ const struct rfl_chart_kind *rfl_chart_find(const char *name)
 {
 	const struct rfl_chart_kind *k = rfl_chart_kinds;
 
-	while (strcmp(k->name, name) != 0)
+	while (k->name && strcmp(k->name, name) != 0)
 		k++;
+	assert(k->name);
 	return k;
 }
 
