@@ -298,6 +298,22 @@ static bool is_tag(struct rfl_span tag, const char *name)
 	return rfl_span_is(colon < found.len ? rfl_span_from(found, colon + 1) : found, name);
 }
 
+/* Whether a tag has the id of the element with the data, possibly with blanks around the '='. */
+static bool has_data_id(struct rfl_span tag)
+{
+	for (struct rfl_span rest = past(tag, "id"); rest.len > 0; rest = past(rest, "id")) {
+		struct rfl_span value = rfl_span_trim(rest);
+
+		if (!rfl_span_starts(value, "="))
+			continue;
+		value = rfl_span_trim(rfl_span_from(value, 1));
+		if (rfl_span_starts(value, "\"" RFL_DATA_SVG_ID "\"") ||
+		    rfl_span_starts(value, "'" RFL_DATA_SVG_ID "'"))
+			return true;
+	}
+	return false;
+}
+
 static void put_utf8(struct rfl_buf *out, unsigned long code)
 {
 	char text[4];
@@ -389,9 +405,7 @@ static enum rfl_rc read_svg(struct rfl_span file, const char *path, struct rfl_b
 			tag.len = markup_len(tag);
 		rest = rfl_span_from(rest, (size_t)(tag.at - rest.at) + tag.len);
 		found = found || is_tag(tag, "svg");
-		if (is_tag(tag, "metadata") && !rfl_span_ends(tag, "/>") &&
-		    (rfl_span_has(tag, "id=\"" RFL_DATA_SVG_ID "\"") ||
-		     rfl_span_has(tag, "id='" RFL_DATA_SVG_ID "'")))
+		if (is_tag(tag, "metadata") && !rfl_span_ends(tag, "/>") && has_data_id(tag))
 			return element_text(rest, path, out, err);
 	}
 	if (found)
