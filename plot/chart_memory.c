@@ -39,17 +39,6 @@ static void add_lines(struct rfl_chart *c)
 	}
 }
 
-/* Remove the lines without points from the key. */
-static void drop_empty(struct rfl_chart_panel *p)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < p->n; i++)
-		if (p->series[i].n > 0)
-			p->series[kept++] = p->series[i];
-	p->n = kept;
-}
-
 static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 {
 	static const char *const names[] = { "event", "phase", "peak_bytes", "predicted_bytes" };
@@ -131,7 +120,7 @@ enum rfl_rc rfl_chart__timeline(struct rfl_chart_runs *of, struct rfl_err *err)
 					       row->attention);
 	add_lines(c);
 	rc = rfl_chart__read(of, &last, read_run, &t, err);
-	drop_empty(&c->panels[0]);
+	rfl_chart__drop_empty(&c->panels[0]);
 	if (rc == RFL_OK && c->panels[0].n == 0)
 		rc = rfl_chart__no_file(of, "peak_bytes", err);
 	rfl_chart__note(

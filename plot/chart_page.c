@@ -43,13 +43,6 @@ static void extent(const struct rfl_chart_panel *p, bool along_y, double *lo, do
 		}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Whether a value of a logarithmic axis is a power of its base. */
 static bool is_power(const struct rfl_chart_axis *a, double value)
 {
@@ -77,7 +70,7 @@ static size_t log_values(const struct rfl_chart_axis *a, const struct rfl_chart_
 				at[n++] = x;
 		}
 	if (n > 0 && n <= FEW_TICKS) {
-		qsort(at, n, sizeof(*at), by_value);
+		qsort(at, n, sizeof(*at), rfl_by_double);
 		return n;
 	}
 	n = 0;
@@ -209,33 +202,12 @@ double rfl_chart__widest(const struct rfl_chart_ticks *t)
 
 /* ---- texts ---- */
 
-size_t rfl_chart__line(const char *text, double size, double width)
-{
-	size_t blank = 0, len = 0;
-	double used = 0;
-
-	while (text[len]) {
-		size_t n = rfl_text_utf8(text + len, strlen(text + len));
-		char one[5] = "";
-
-		n = n ? n : 1;
-		memcpy(one, text + len, n);
-		used += rfl_text_width(one, rfl_chart__face(size), size);
-		if (used > width && len > 0)
-			return blank ? blank : len;
-		if (text[len] == ' ' && len > 0)
-			blank = len;
-		len += n;
-	}
-	return len;
-}
-
 size_t rfl_chart__lines(const char *text, double size, double width)
 {
 	size_t n = 0;
 
 	do {
-		text += rfl_chart__line(text, size, width);
+		text += rfl_text_line(text, rfl_chart__face(size), size, width);
 		text += strspn(text, " ");
 	} while (++n < RFL_CHART_LINES && *text);
 	return n;

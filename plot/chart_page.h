@@ -62,8 +62,6 @@ static inline enum rfl_face rfl_chart__face(double size)
 	return size >= RFL_CHART_TITLE ? RFL_FACE_BOLD : RFL_FACE_REGULAR;
 }
 
-/** The length of the first line of a text, broken at a blank if possible, else anywhere. */
-size_t rfl_chart__line(const char *text, double size, double width);
 /** The number of lines of a text. */
 size_t rfl_chart__lines(const char *text, double size, double width);
 /** The height of a text as wide as the page; 0 for an empty one. */

@@ -96,11 +96,8 @@ static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
 		most = p->stats.n > most ? p->stats.n : most;
 	}
 	if (most > 1)
-		rfl_chart__note(c, "Levels: the %s of %s%lld runs; error bars: their range.", rate,
-				least == most
-					? ""
-					: rfl_scene_printf(c->scene, "%lld to ", (long long)least),
-				(long long)most);
+		rfl_chart__note(c, "Levels: the %s of %s; error bars: their range.", rate,
+				rfl_words_range(c->scene, (size_t)least, (size_t)most, "run"));
 	if (lost)
 		rfl_chart__note(c, "%s without a measured working set %s not shown.",
 				rfl_words_count(c->scene, lost, "ceiling"),

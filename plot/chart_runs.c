@@ -1,8 +1,8 @@
 /* chart_runs.c - charts of the ledger: a quantity against the batch size, the phases of a step. */
 #include "plot/chart_runs.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +38,9 @@ const struct rfl_chart_kind *rfl_chart_find(const char *name)
 {
 	const struct rfl_chart_kind *k = rfl_chart_kinds;
 
-	while (strcmp(k->name, name) != 0)
+	while (k->name && strcmp(k->name, name) != 0)
 		k++;
+	assert(k->name);
 	return k;
 }
 
@@ -109,13 +110,6 @@ static int index_of(struct rfl_scene *s, struct rfl_chart_list *list, const char
 	return (int)list->n++;
 }
 
-static int by_batch(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Choose what the colours show. */
 static void choose_colors(struct rfl_chart_runs *of)
 {
@@ -152,7 +146,7 @@ static void choose_colors(struct rfl_chart_runs *of)
 		of->by = RFL_BY_MODEL;
 	if (of->by != RFL_BY_BATCH)
 		return;
-	qsort(of->batches, of->nbatches, sizeof(*of->batches), by_batch);
+	qsort(of->batches, of->nbatches, sizeof(*of->batches), rfl_by_int);
 	ways.n = 0;
 	for (size_t i = 0; i < of->nbatches; i++)
 		if (ways.n == 0 || of->batches[ways.n - 1] != of->batches[i])
@@ -274,14 +268,6 @@ struct rfl_chart_row rfl_chart__mean(const struct rfl_chart_runs *of,
 	return rfl_chart__mean_row(&m, x);
 }
 
-const char *rfl_chart__count(const struct rfl_chart_runs *of)
-{
-	const char *most = rfl_words_count(of->scene, of->most, "run");
-
-	return of->least == of->most ? most
-				     : rfl_scene_printf(of->scene, "%zu to %s", of->least, most);
-}
-
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -356,16 +342,11 @@ enum rfl_rc rfl_chart__begin(struct rfl_chart_runs *of, enum rfl_ledger_at acros
 
 void rfl_chart__note(struct rfl_chart *c, const char *fmt, ...)
 {
-	struct rfl_buf text;
 	va_list ap;
 
-	rfl_buf_init(&text, 0);
 	va_start(ap, fmt);
-	rfl_buf_vprintf(&text, fmt, ap);
+	c->note = rfl_words_join(c->scene, c->note, " ", rfl_scene_vprintf(c->scene, fmt, ap));
 	va_end(ap);
-	c->note = rfl_words_join(c->scene, c->note, " ", rfl_buf_str(&text));
-	c->scene->failed |= text.failed;
-	rfl_buf_fini(&text);
 }
 
 void rfl_chart__note_lost(struct rfl_chart *c, size_t lost, const char *what)
@@ -456,6 +437,16 @@ void rfl_chart__sort(struct rfl_chart_panel *p)
 			qsort(p->series[i].rows, p->series[i].n, sizeof(*p->series[i].rows), by_x);
 }
 
+void rfl_chart__drop_empty(struct rfl_chart_panel *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->series[i].n > 0)
+			p->series[kept++] = p->series[i];
+	p->n = kept;
+}
+
 enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 {
 	const double unit = of->kind->unit;
@@ -494,7 +485,8 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 		rfl_chart__note(c, "One table row per point; error bars: \xc2\xb1 the standard "
 				   "deviation in the table.");
 	else
-		rfl_chart__note(c, "n = %s per point%s.", rfl_chart__count(of),
+		rfl_chart__note(c, "n = %s per point%s.",
+				rfl_words_range(c->scene, of->least, of->most, "run"),
 				of->most < 2 ? ""
 					     : " (mean); error bars: \xc2\xb1 one sample standard "
 					       "deviation");
@@ -548,26 +540,20 @@ static double add_bar(const struct rfl_chart_runs *of, const struct rfl_repeats_
 	return end;
 }
 
-/* Remove the phases that no run has from the key, and say which; without a device there are no
- * copies. */
+/* Note the phases that some or all runs lack; without a device there are no copies. */
 static void note_phases(struct rfl_chart *c)
 {
-	struct rfl_chart_panel *p = &c->panels[0];
 	const char *none = "";
-	size_t kept = 0;
 
-	for (size_t k = 0; k < p->n; k++) {
-		const struct rfl_chart_series s = p->series[k];
+	for (size_t k = 0; k < RFL_ARRAY_LEN(phases); k++) {
+		const struct rfl_chart_series *s = &c->panels[0].series[k];
 
-		if (s.n == 0 && phases[k].column != RFL_LEDGER_AT_upload_ms_mean)
-			none = rfl_words_join(c->scene, none, ", ", s.name);
-		if (s.n > 0 && s.n < c->nbars)
-			rfl_chart__note(c, "Not measured in %zu of %zu: %s.", c->nbars - s.n,
-					c->nbars, s.name);
-		if (s.n > 0)
-			p->series[kept++] = s;
+		if (s->n == 0 && phases[k].column != RFL_LEDGER_AT_upload_ms_mean)
+			none = rfl_words_join(c->scene, none, ", ", s->name);
+		if (s->n > 0 && s->n < c->nbars)
+			rfl_chart__note(c, "Not measured in %zu of %zu: %s.", c->nbars - s->n,
+					c->nbars, s->name);
 	}
-	p->n = kept;
 	if (*none)
 		rfl_chart__note(c, "Not measured: %s.", none);
 }
@@ -610,10 +596,11 @@ enum rfl_rc rfl_chart__phases(struct rfl_chart_runs *of, struct rfl_err *err)
 				"opt_ms_mean, data_wait_ms_mean)",
 				of->in->env);
 	rfl_chart__note(c, "n = %s per bar (mean). Time outside these phases is not included.",
-			rfl_chart__count(of));
+			rfl_words_range(c->scene, of->least, of->most, "run"));
 	if (overlaps)
 		rfl_chart__note(c, "Waiting and copying while the device computes are not shown.");
 	note_phases(c);
+	rfl_chart__drop_empty(&c->panels[0]);
 	rfl_chart__note_lost(c, lost, "times of phases");
 	return RFL_OK;
 }

@@ -56,6 +56,9 @@ void rfl_chart__note(struct rfl_chart *c, const char *fmt, ...) RFL_PRINTF(2, 3)
 /** Append how many configurations are not shown, if any. */
 void rfl_chart__note_lost(struct rfl_chart *c, size_t lost, const char *what);
 
+/** Remove the series without rows. */
+void rfl_chart__drop_empty(struct rfl_chart_panel *p);
+
 /** Sort the rows of all series of a panel by x. */
 void rfl_chart__sort(struct rfl_chart_panel *p);
 
@@ -105,8 +108,5 @@ struct rfl_chart_row rfl_chart__mean_row(const struct rfl_chart_mean *m, double 
 struct rfl_chart_row rfl_chart__mean(const struct rfl_chart_runs *of,
 				     const struct rfl_repeats_config *c, enum rfl_ledger_at column,
 				     double x);
-
-/** "3 runs", "1 to 3 runs". */
-const char *rfl_chart__count(const struct rfl_chart_runs *of);
 
 #endif

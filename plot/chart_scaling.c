@@ -132,7 +132,8 @@ enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err)
 	rfl_chart__note(c,
 			"n = %s per point%s; error bars: \xc2\xb1 one sample standard deviation of "
 			"%s.",
-			rfl_chart__count(of), of->most > 1 ? " (mean)" : "",
+			rfl_words_range(c->scene, of->least, of->most, "run"),
+			of->most > 1 ? " (mean)" : "",
 			of->most > 1 ? "the runs or, of a single run, of its steps" : "the steps");
 	last = &panels[c->npanels - 1];
 	if (last->std == last->mean)

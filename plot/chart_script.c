@@ -35,7 +35,7 @@ static void put_text(struct rfl_buf *out, const char *text, size_t len)
 static void put_lines(struct rfl_buf *out, const char *text, double size, double width)
 {
 	for (size_t n = 1; n == 1 || *text; n++) {
-		const size_t len = rfl_chart__line(text, size, width);
+		const size_t len = rfl_text_line(text, rfl_chart__face(size), size, width);
 
 		rfl_buf_puts(out, n > 1 ? ".\"\\n\"." : "");
 		put_text(out, text, len);
@@ -96,19 +96,19 @@ static struct rfl_color color_of(const struct rfl_chart_page *p, const struct rf
 			  : t->category[s->color % (int)RFL_ARRAY_LEN(t->category)];
 }
 
-static void put_mark(const struct rfl_chart_page *p, const struct rfl_chart_series *s)
+static const char *mark_of(const struct rfl_chart_page *p, const struct rfl_chart_series *s)
 {
 	const size_t i = (size_t)s->marker % RFL_CHART_MARKS;
 	const bool outline = s->dash % 2 && point_types[i] > 2; /* marks may have no line */
 
-	rfl_buf_printf(p->out, " pointtype %d pointsize %g", point_types[i] - outline,
-		       point_sizes[i] * p->terminal);
+	return rfl_scene_printf(p->c.scene, " pointtype %d pointsize %g", point_types[i] - outline,
+				point_sizes[i] * p->terminal);
 }
 
-static void put_stroke(const struct rfl_chart_page *p, const struct rfl_chart_series *s)
+static const char *stroke_of(const struct rfl_chart_page *p, const struct rfl_chart_series *s)
 {
-	rfl_buf_printf(p->out, " linewidth 1.3 dashtype %s linecolor %s",
-		       dashes[(size_t)s->dash % RFL_CHART_DASHES], rgb(p, color_of(p, s)));
+	return rfl_scene_printf(p->c.scene, " linewidth 1.3 dashtype %s linecolor %s",
+				dashes[(size_t)s->dash % RFL_CHART_DASHES], rgb(p, color_of(p, s)));
 }
 
 /* The key consists of labels, and of boxes for bars, because gnuplot's own key guesses the widths
@@ -149,14 +149,13 @@ static void put_key_lines(const struct rfl_chart_page *p)
 		const struct rfl_chart_series *s = &d->series[i];
 
 		if (s->n > 1) { /* a single mark has no line */
-			rfl_buf_printf(out, "%s$key_%zu with lines", before, i + 1);
-			put_stroke(p, s);
+			rfl_buf_printf(out, "%s$key_%zu with lines%s", before, i + 1,
+				       stroke_of(p, s));
 			before = ", \\\n     ";
 		}
 		if (s->marker >= 0) {
-			rfl_buf_printf(out, "%s$key_%zu every ::1::1 with points", before, i + 1);
-			put_mark(p, s);
-			rfl_buf_printf(out, " linecolor %s", rgb(p, color_of(p, s)));
+			rfl_buf_printf(out, "%s$key_%zu every ::1::1 with points%s linecolor %s",
+				       before, i + 1, mark_of(p, s), rgb(p, color_of(p, s)));
 			before = ", \\\n     ";
 		}
 	}
@@ -191,18 +190,17 @@ static void put_crossed(const struct rfl_chart_page *p, size_t panel)
 				    (p->bottom[panel] - p->top[panel]);
 		at = d->y.log ? d->y.lo * pow(d->y.hi / d->y.lo, share)
 			      : d->y.lo + share * (d->y.hi - d->y.lo);
-		for (int cross = 0; cross < 2; cross++) {
-			rfl_buf_printf(p->out,
-				       ", \\\n     $panel%zu_%zu using 1:($5 == 0 ? %s : NaN) with "
-				       "points",
-				       panel + 1, i + 1, number(p, at));
-			if (cross)
-				rfl_buf_printf(p->out, " pointtype 2 pointsize %g linewidth 1.2",
-					       1.15 * p->terminal);
-			else
-				put_mark(p, s);
-			rfl_buf_printf(p->out, " linecolor %s", rgb(p, color_of(p, s)));
-		}
+		for (int cross = 0; cross < 2; cross++)
+			rfl_buf_printf(
+				p->out,
+				", \\\n     $panel%zu_%zu using 1:($5 == 0 ? %s : NaN) with "
+				"points%s linecolor %s",
+				panel + 1, i + 1, number(p, at),
+				cross ? rfl_scene_printf(p->c.scene,
+							 " pointtype 2 pointsize %g linewidth 1.2",
+							 1.15 * p->terminal)
+				      : mark_of(p, s),
+				rgb(p, color_of(p, s)));
 	}
 }
 
@@ -241,10 +239,8 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 				       RFL_CHART_CAP / p->width, rgb(p, color_of(p, s)), panel + 1,
 				       i + 1);
 		}
-		rfl_buf_printf(out, "1:2 with %s", s->marker < 0 ? "lines" : "linespoints");
-		put_stroke(p, s);
-		if (s->marker >= 0)
-			put_mark(p, s);
+		rfl_buf_printf(out, "1:2 with %s%s%s", s->marker < 0 ? "lines" : "linespoints",
+			       stroke_of(p, s), s->marker < 0 ? "" : mark_of(p, s));
 		if (s->every > 1)
 			rfl_buf_printf(out, " pointinterval %d", s->every);
 	}

@@ -38,13 +38,6 @@ static size_t windows_of(const struct steps *s)
 	return s->relative ? 20 : 100;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Sorted values of samples [from, n). NULL if out of memory or empty. */
 static double *sorted(const struct steps *s, size_t from)
 {
@@ -53,7 +46,7 @@ static double *sorted(const struct steps *s, size_t from)
 	for (size_t i = from; values && i < s->n; i++)
 		values[i - from] = s->samples[i].value;
 	if (values)
-		qsort(values, s->n - from, sizeof(*values), by_value);
+		qsort(values, s->n - from, sizeof(*values), rfl_by_double);
 	return values;
 }
 
@@ -146,7 +139,7 @@ static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
 				values[n++] = steps->samples[i].value;
 		if (n == 0)
 			continue;
-		qsort(values, n, sizeof(*values), by_value);
+		qsort(values, n, sizeof(*values), rfl_by_double);
 		rfl_chart_add(c, s,
 			      rfl_chart_point((lo + hi + 1) / 2, /* from 1 */
 					      rfl_stats_percentile(values, n, 50), n));

@@ -55,11 +55,8 @@ bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, doub
 	const double w = rfl_width(text, size);
 
 	for (size_t i = 0; i < n; i++) {
-		const double x = anchors[i] == RFL_ANCHOR_END      ? at[i].x - w
-				 : anchors[i] == RFL_ANCHOR_MIDDLE ? at[i].x - w / 2
-								   : at[i].x;
-		const struct rfl_box box = { x, at[i].y - RFL_TEXT_ASCENT * size, w,
-					     (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
+		const struct rfl_box box =
+			rfl_text_box(at[i].x - w * anchors[i] / 2, at[i].y, w, size);
 		const struct rfl_hull hull = rfl_hull_box((struct rfl_box){
 			box.x - pad_x, box.y - pad_y, box.w + 2 * pad_x, box.h + 2 * pad_y });
 

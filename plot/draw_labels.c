@@ -32,6 +32,7 @@ static const struct direction {
 static const double gaps[] = { 4, 10, 18, 30, 45, 64, 88, 116, 150, 200, 260, 330 };
 
 struct label {
+	double cost; /* infinite: no room */
 	struct rfl_box box;
 	enum rfl_anchor align;
 	bool one_line;
@@ -166,38 +167,35 @@ static struct direction fan_at(size_t i)
 }
 
 /* Try all positions around both marks of a point and take the cheapest; the hollow mark first,
- * which usually has room to its right. Returns the cost; infinite if there is no room. */
-static double find_label(const struct rfl_figure *f, int i, const struct label_size *z,
-			 size_t ngaps, struct label *ret)
+ * which usually has room to its right. */
+static struct label find_label(const struct rfl_figure *f, int i, const struct label_size *z,
+			       size_t ngaps)
 {
 	const struct rfl_mark *m = &f->marks[i];
 	const double xs[2] = { isnan(m->px_best) ? m->px : m->px_best, m->px };
 	const size_t ndirections = z->crosses ? FAN : RFL_ARRAY_LEN(directions);
 	const size_t nx = isnan(m->px_best) ? 1 : 2;
-	double best = INFINITY;
+	struct label best = { .cost = INFINITY };
 
-	for (size_t g = 0; g < ngaps && gaps[g] < best; g++) {
+	for (size_t g = 0; g < ngaps && gaps[g] < best.cost; g++)
 		for (size_t k = 0; k < ndirections * nx; k++) {
 			const struct direction dir =
 				z->crosses ? fan_at(k / nx) : directions[k / nx];
-			double least = gaps[g] + (double)(k / nx) * 0.4, cost;
+			const double least = gaps[g] + (double)(k / nx) * 0.4;
 			struct label l;
 
-			if (least >= best)
+			if (least >= best.cost)
 				continue;
 			l = at_direction(f, xs[k % nx], m->py, m->r, z, &dir, gaps[g]);
-			cost = cost_of(f, i, &l, least, z->crosses);
-			if (cost < best) {
-				best = cost;
-				*ret = l;
-			}
+			l.cost = cost_of(f, i, &l, least, z->crosses);
+			if (l.cost < best.cost)
+				best = l;
 		}
-	}
 	return best;
 }
 
 /* Find a position for a name in two lines or in one, whichever costs less. */
-static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct label *ret)
+static struct label place_name(const struct rfl_figure *f, int i, size_t ngaps)
 {
 	const struct rfl_mark *m = &f->marks[i];
 	const double a = SZ(f, label), b = SZ(f, label_second), name = name_width(f, m);
@@ -207,17 +205,14 @@ static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct
 					false };
 	const struct label_size one = { name + 0.6 * a + second,
 					(RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * a, true, false };
-	struct label flat;
-	double cost, cost_flat;
+	struct label high, flat;
 
 	if (!*m->second)
-		return find_label(f, i, &one, ngaps, ret);
-	cost = find_label(f, i, &two, ngaps, ret);
-	cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
-
-	if (cost_flat < cost)
-		*ret = flat;
-	return fmin(cost, cost_flat);
+		return find_label(f, i, &one, ngaps);
+	high = find_label(f, i, &two, ngaps);
+	flat = find_label(f, i, &one, ngaps);
+	flat.cost += 9;
+	return flat.cost < high.cost ? flat : high;
 }
 
 /* Register a label as an obstacle for later texts. */
@@ -231,9 +226,7 @@ static void add_label(struct rfl_figure *f, int i, const struct label *l)
 
 static double anchor_x(const struct label *l)
 {
-	return l->align == RFL_ANCHOR_START ? l->box.x
-	       : l->align == RFL_ANCHOR_END ? l->box.x + l->box.w
-					    : l->box.x + l->box.w / 2;
+	return l->box.x + l->box.w * l->align / 2;
 }
 
 /* Draw the leader of a label; the caller draws its texts. */
@@ -252,15 +245,6 @@ static bool is_between(const struct rfl_figure *f, const struct rfl_mark *m)
 	return f->in->kind == RFL_PLOT_TRAJECTORY && m->linked && m->next >= 0;
 }
 
-static size_t count_ends(const struct rfl_figure *f)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->nmarks; i++)
-		n += !is_between(f, &f->marks[i]);
-	return n;
-}
-
 /* Label the marks by name. Try several orders and keep the best: names that fit without a leader
  * come first, and the name with the highest cost is first in the next try. */
 static void name_marks(struct rfl_figure *f)
@@ -269,47 +253,48 @@ static void name_marks(struct rfl_figure *f)
 	const size_t n = f->nmarks, before = rfl_place_count(f->place);
 	const enum rfl_plot_labels labels_at = f->in->labels;
 	const bool few = n <= RFL_FIG_FEW;
-	const size_t most = f->in->kind == RFL_PLOT_TRAJECTORY ? count_ends(f) : n;
-	const bool all = few || labels_at == RFL_PLOT_LABELS_ALL || most < RFL_FIG_NAMED;
-	const int tries = few ? TRIES : 2;
-	const int named = labels_at >= RFL_PLOT_LABELS_NONE ? 0 : all ? (int)most : RFL_FIG_NAMED;
 	struct label *labels = rfl_scene_array(f->scene, n, sizeof(*labels));
 	struct label *best = rfl_scene_array(f->scene, n, sizeof(*best));
-	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)); /* infinite: no room */
-	double *best_costs = rfl_scene_array(f->scene, n, sizeof(*best_costs)), least = INFINITY;
 	int *order = rfl_scene_array(f->scene, n, sizeof(*order));
+	double least = INFINITY;
+	int named = 0;
 
-	if (!labels || !best || !costs || !best_costs || !order)
+	if (!labels || !best || !order)
 		return;
+	for (size_t i = 0; i < n; i++) {
+		labels[i].cost = INFINITY;
+		named += !is_between(f, &f->marks[i]);
+	}
+	if (!few && labels_at != RFL_PLOT_LABELS_ALL && named > RFL_FIG_NAMED)
+		named = RFL_FIG_NAMED;
+	if (labels_at >= RFL_PLOT_LABELS_NONE)
+		named = 0;
 	memcpy(order, f->by_rank, (size_t)named * sizeof(*order));
-	for (int try = 0; try < tries; try++) {
+	for (int try = 0; try < (few ? TRIES : 2); try++) {
 		double sum = 0;
 		int worst = 0, which;
 
-		for (size_t i = 0; i < n; i++)
-			costs[i] = INFINITY;
 		for (int k = 0; k < 2 * named; k++) {
 			const int i = order[k % named];
 
-			if (costs[i] < INFINITY)
+			if (k >= named && labels[i].cost < INFINITY)
 				continue;
-			costs[i] = place_name(f, i, k < named ? NEAR : FAR, &labels[i]);
-			if (costs[i] < INFINITY)
+			labels[i] = place_name(f, i, k < named ? NEAR : FAR);
+			if (labels[i].cost < INFINITY)
 				add_label(f, i, &labels[i]);
 		}
 		rfl_place_truncate(f->place, before);
 		for (int k = 0; k < named; k++) {
-			sum += fmin(costs[order[k]], 500); /* cost of a name without room */
-			if (costs[order[k]] > costs[order[worst]])
+			sum += fmin(labels[order[k]].cost, 500); /* cost of a name without room */
+			if (labels[order[k]].cost > labels[order[worst]].cost)
 				worst = k;
 		}
 		if (sum < least) {
 			least = sum;
 			memcpy(best, labels, n * sizeof(*labels));
-			memcpy(best_costs, costs, n * sizeof(*costs));
 		}
 		which = order[worst];
-		if (named == 0 || worst == 0 || costs[which] < 20)
+		if (named == 0 || worst == 0 || labels[which].cost < 20)
 			break;
 		memmove(order + 1, order, (size_t)worst * sizeof(*order));
 		order[0] = which;
@@ -320,7 +305,7 @@ static void name_marks(struct rfl_figure *f)
 		const enum rfl_anchor align = l->one_line ? RFL_ANCHOR_START : l->align;
 		double y = l->box.y + RFL_TEXT_ASCENT * a, x = l->one_line ? l->box.x : anchor_x(l);
 
-		m->named = best_costs[i] < INFINITY;
+		m->named = l->cost < INFINITY;
 		if (!m->named)
 			continue;
 		put_label(f, (int)i, l);
@@ -345,9 +330,7 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	const double size = fmax(SZ(f, label_second) * 0.82, RFL_LEAST_TEXT);
 	const double y = m->py + RFL_TEXT_CAP / 2 * size;
 	const double w = rfl_text_width(text, RFL_FACE_BOLD, size);
-	const struct rfl_hull box =
-		rfl_hull_box((struct rfl_box){ m->px - w / 2, y - RFL_TEXT_ASCENT * size, w,
-					       (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size });
+	const struct rfl_hull box = rfl_hull_box(rfl_text_box(m->px - w / 2, y, w, size));
 	const struct rfl_color fill = f->palette[m->color], ink = f->theme->ink;
 	const struct rfl_color paper = f->theme->paper;
 	const bool dark = rfl_color_contrast(fill, ink) > rfl_color_contrast(fill, paper);
@@ -425,11 +408,13 @@ static void number_marks(struct rfl_figure *f, bool between)
 		text = numbers_of(f, i, group, between);
 		z.w = rfl_width(text, size);
 		m->counted = true;
-		if (find_label(f, (int)i, &z, FAR, &l) == INFINITY) {
+		l = find_label(f, (int)i, &z, FAR);
+		if (!(l.cost < INFINITY)) {
 			if (put_inside(f, (int)i, text))
 				continue;
 			z.crosses = true;
-			m->counted = find_label(f, (int)i, &z, RFL_ARRAY_LEN(gaps), &l) < INFINITY;
+			l = find_label(f, (int)i, &z, RFL_ARRAY_LEN(gaps));
+			m->counted = l.cost < INFINITY;
 		}
 		if (!m->counted)
 			continue;

@@ -52,62 +52,59 @@ static double radius_of(const struct rfl_figure *f, const struct rfl_mark *m)
 /* List the points without FLOPs at the left edge, with marks of the same areas as in the plot. */
 void rfl_draw__gutter(struct rfl_figure *f)
 {
-	const double s = f->scale, size = SZ(f, label_second), x = f->plot.x + 8 * s;
-	const char *texts[1 + GUTTER + 1];
-	double radii[RFL_ARRAY_LEN(texts)], w = 0, h = 8 * s, rest = 0, y = f->plot.y + 26 * s;
-	size_t n = 0;
+	const double s = f->scale, size = SZ(f, label_second);
+	struct rfl_box box = { f->plot.x + 8 * s, f->plot.y + 26 * s, 0, 8 * s };
+	struct {
+		const char *text;
+		double r, h; /* radius of its mark, 0: none; height of the row */
+	} rows[1 + GUTTER + 1] = { { .text = "" } };
+	struct rfl_hull hull;
+	double rest = 0, y;
+	size_t n = 1;
 
 	f->gutter_hidden = false;
+	if (f->nidle == 0)
+		return;
+	rows[0].text = SAY(f, "no FLOPs: %.3g %% of the time", 100 * f->shares[1] / f->shares[2]);
 	for (size_t i = 0; i < f->nidle; i++) {
 		const double share = f->idle[i]->time_share;
 
-		if (i == 0) {
-			radii[n] = 0;
-			texts[n++] = SAY(f, "no FLOPs: %.3g %% of the time",
-					 100 * f->shares[1] / f->shares[2]);
-		}
-		if (n <= GUTTER) {
-			radii[n] = rfl_draw__share_radius(f, share);
-			texts[n++] = SAY(f, "%s %.2g %%", rfl_figure__part_name(f, f->idle[i]),
-					 100 * share);
-		} else {
+		if (i >= GUTTER) {
 			rest += share;
-		}
-	}
-	if (rest > 0) {
-		radii[n] = 0;
-		texts[n++] = SAY(f, "and %zu more, %.2g %%", f->nidle - GUTTER, 100 * rest);
-	}
-	for (size_t i = 0; i < n; i++) {
-		w = fmax(w, rfl_width(texts[i], size));
-		h += fmax(13 * s, 2 * radii[i] + 2 * s);
-	}
-	w += 34 * s;
-	for (; n > 0; y += 6 * s) {
-		const struct rfl_box box = { x, y, w, h };
-		const struct rfl_hull hull = rfl_hull_box(box);
-
-		if (y + h > f->plot.y + f->plot.h - 4 * s) {
-			f->gutter_hidden = true;
-			return;
-		}
-		if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
 			continue;
-		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, hull);
-		break;
+		}
+		rows[n].r = rfl_draw__share_radius(f, share);
+		rows[n++].text =
+			SAY(f, "%s %.2g %%", rfl_figure__part_name(f, f->idle[i]), 100 * share);
 	}
-	y += 4 * s;
+	if (rest > 0)
+		rows[n++].text = SAY(f, "and %zu more, %.2g %%", f->nidle - GUTTER, 100 * rest);
 	for (size_t i = 0; i < n; i++) {
-		const double row = fmax(13 * s, 2 * radii[i] + 2 * s), mid = y + row / 2;
+		rows[i].h = fmax(13 * s, 2 * rows[i].r + 2 * s);
+		box.w = fmax(box.w, rfl_width(rows[i].text, size));
+		box.h += rows[i].h;
+	}
+	for (box.w += 34 * s;; box.y += 6 * s) {
+		f->gutter_hidden = box.y + box.h > f->plot.y + f->plot.h - 4 * s;
+		if (f->gutter_hidden)
+			return;
+		hull = rfl_hull_box(box);
+		if (rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
+			break;
+	}
+	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, hull);
+	y = box.y + 4 * s;
+	for (size_t i = 0; i < n; y += rows[i++].h) {
+		const double mid = y + rows[i].h / 2;
 
-		if (radii[i] > 0)
-			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x + 14 * s, mid, radii[i],
-					 f->theme->faint, f->theme->soft, SZ(f, stroke_mark))
+		if (rows[i].r > 0)
+			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, box.x + 14 * s, mid,
+					 rows[i].r, f->theme->faint, f->theme->soft,
+					 SZ(f, stroke_mark))
 				->id = SAY(f, "idle-%zu", i);
-		rfl_draw__text(f, SAY(f, "idle-name-%zu", i), texts[i],
-			       x + (radii[i] > 0 ? 31 : 0) * s, mid + RFL_TEXT_CAP / 2 * size, size,
-			       f->theme->soft, RFL_ANCHOR_START);
-		y += row;
+		rfl_draw__text(f, SAY(f, "idle-name-%zu", i), rows[i].text,
+			       box.x + (rows[i].r > 0 ? 31 : 0) * s, mid + RFL_TEXT_CAP / 2 * size,
+			       size, f->theme->soft, RFL_ANCHOR_START);
 	}
 }
 

@@ -177,6 +177,8 @@ struct rfl_key {
 	double column_w, scale;
 };
 
+enum rfl_note { RFL_NOTE_COUNTS, RFL_NOTE_POINTS, RFL_NOTE_FILES, RFL_NOTES };
+
 struct rfl_figure {
 	struct rfl_scene *scene;
 	const struct rfl_plot_input *in;
@@ -213,9 +215,7 @@ struct rfl_figure {
 	bool best_is_fused; /**< hollow marks are at ai_fused; otherwise at ai_compulsory */
 
 	const char *title, *subtitle;
-	size_t nnotes;
-	const char *notes[12]; /**< sentences of the footnote */
-	size_t note_groups[3]; /**< end of the notes on counts, on ceilings, on files */
+	const char *notes[RFL_NOTES]; /**< paragraphs of the footnote */
 
 	size_t nsubs;
 	struct rfl_figure *subs; /**< one for each of several environments; NULL: only one */
@@ -277,8 +277,9 @@ const char *rfl_figure__part_name(const struct rfl_figure *f, const struct rfl_p
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
 /* figure_words.c: title, subtitle, sentences of the footnote. */
 void rfl_figure__words(struct rfl_figure *f);
-/** The text at an offset in struct rfl_point that all points share, "" if they have none; NULL if
- * they differ. */
+/** The text at an offset in struct rfl_point; "" if there is none. */
+const char *rfl_mark_text(const struct rfl_mark *m, size_t member);
+/** The same if all points share it; NULL if they differ. */
 const char *rfl_figure__shared(const struct rfl_figure *f, size_t member);
 /** Title, subtitle and all notes as one text. */
 const char *rfl_figure__caption(struct rfl_figure *f);
@@ -337,8 +338,9 @@ void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
 const char *rfl_words_join(struct rfl_scene *s, const char *list, const char *separator,
 			   const char *word);
 
-/** "1 run", "3 runs". */
+/** "1 run", "3 runs"; "1 to 3 runs". */
 const char *rfl_words_count(struct rfl_scene *s, size_t n, const char *what);
+const char *rfl_words_range(struct rfl_scene *s, size_t lo, size_t hi, const char *what);
 
 /** Display a model name: "ResNet-50" for "resnet50". Unknown names are unchanged. */
 const char *rfl_words_model(struct rfl_scene *s, const char *model);

@@ -103,13 +103,6 @@ static int64_t size_of(const struct rfl_mark *m, enum rfl_fig_by by)
 	return by == RFL_BY_CONTEXT ? m->point->context_length : m->point->batch;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 bool rfl_figure__palette(struct rfl_figure *f, size_t n)
 {
 	f->palette = rfl_scene_array(f->scene, n, sizeof(*f->palette));
@@ -127,7 +120,7 @@ static size_t sizes_of(const struct rfl_figure *f, enum rfl_fig_by by, int64_t *
 
 	for (size_t i = 0; i < f->nmarks; i++)
 		ret[i] = size_of(&f->marks[i], by);
-	qsort(ret, f->nmarks, sizeof(*ret), by_value);
+	qsort(ret, f->nmarks, sizeof(*ret), rfl_by_int);
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (n == 0 || ret[n - 1] != ret[i])
 			ret[n++] = ret[i];
@@ -145,7 +138,8 @@ static void color_sizes(struct rfl_figure *f, enum rfl_fig_by by)
 		const int64_t size = size_of(&f->marks[i], by);
 
 		f->marks[i].color =
-			(int)((int64_t *)bsearch(&size, sizes, n, sizeof(size), by_value) - sizes);
+			(int)((int64_t *)bsearch(&size, sizes, n, sizeof(size), rfl_by_int) -
+			      sizes);
 	}
 	if (!rfl_figure__palette(f, n))
 		return;
@@ -232,13 +226,6 @@ static void choose_shapes(struct rfl_figure *f)
 
 /* ---- series: the batches or context lengths of one configuration ---- */
 
-static const char *text_at(const struct rfl_mark *m, size_t member)
-{
-	const char *text = *(char *const *)((const char *)m->point + member);
-
-	return text ? text : "";
-}
-
 static int compare_series(const struct rfl_mark *x, const struct rfl_mark *y)
 {
 	static const size_t facts[] = {
@@ -250,7 +237,7 @@ static int compare_series(const struct rfl_mark *x, const struct rfl_mark *y)
 	int order = strcmp(x->variant, y->variant);
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(facts) && !order; i++)
-		order = strcmp(text_at(x, facts[i]), text_at(y, facts[i]));
+		order = strcmp(rfl_mark_text(x, facts[i]), rfl_mark_text(y, facts[i]));
 	return order ? order
 		     : (x->point->threads > y->point->threads) -
 			       (x->point->threads < y->point->threads);

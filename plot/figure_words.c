@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -24,6 +25,13 @@ const char *rfl_words_join(struct rfl_scene *s, const char *list, const char *se
 const char *rfl_words_count(struct rfl_scene *s, size_t n, const char *what)
 {
 	return rfl_scene_printf(s, "%zu %s%s", n, what, n == 1 ? "" : "s");
+}
+
+const char *rfl_words_range(struct rfl_scene *s, size_t lo, size_t hi, const char *what)
+{
+	const char *text = rfl_words_count(s, hi, what);
+
+	return lo == hi ? text : rfl_scene_printf(s, "%zu to %s", lo, text);
 }
 
 /* A model family: prefix of its names in the zoo, and spelling in its papers. */
@@ -48,13 +56,13 @@ const char *rfl_words_model(struct rfl_scene *s, const char *model)
 	if (!model || !*model)
 		return "(no model)";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++) {
-		size_t len = strlen(families[i].prefix);
-		size_t base = strlen(model);
-		int bn = base >= len + 3 && strcmp(model + base - 3, "_bn") == 0;
+		const struct rfl_span name = rfl_span_of(model);
+		const size_t len = strlen(families[i].prefix);
+		const bool bn = name.len >= len + 3 && rfl_span_ends(name, "_bn");
 
-		if (strncmp(model, families[i].prefix, len) == 0)
+		if (rfl_span_starts(name, families[i].prefix))
 			return rfl_scene_printf(s, "%s%.*s%s", families[i].title,
-						(int)(base - len - (bn ? 3 : 0)), model + len,
+						(int)(name.len - len - (bn ? 3 : 0)), model + len,
 						bn ? " BN" : "");
 	}
 	return rfl_scene_printf(s, "%s", model);
@@ -70,27 +78,26 @@ const char *rfl_words_compute(struct rfl_scene *s, const char *key)
 		{ "gemm", " matrix product" }, { "fp16acc", ", FP16 accumulator" },
 		{ "nofma", ", no FMA" },
 	};
-	char type[16];
-	size_t len = strcspn(key, ".");
+	const size_t len = strcspn(key, ".");
+	char type[16] = "";
 	const char *text;
 
 	if (len >= sizeof(type))
 		return rfl_scene_printf(s, "%s", key);
 	for (size_t i = 0; i < len; i++)
 		type[i] = (char)toupper((unsigned char)key[i]);
-	type[len] = '\0';
 	text = rfl_scene_printf(s, "%s", type);
-	while (key[len] == '.') {
-		const char *word = key + len + 1;
-		size_t n = strcspn(word, ".");
+	for (struct rfl_span rest = rfl_span_of(key + len), word; rest.len > 0;) {
 		const char *found = NULL;
 
+		rest = rfl_span_from(rest, 1);
+		word = (struct rfl_span){ rest.at, rfl_span_find(rest, ".") };
+		rest = rfl_span_from(rest, word.len);
 		for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-			if (strlen(parts[i].word) == n && strncmp(parts[i].word, word, n) == 0)
+			if (rfl_span_is(word, parts[i].word))
 				found = parts[i].text;
 		text = found ? rfl_scene_printf(s, "%s%s", text, found)
-			     : rfl_scene_printf(s, "%s %.*s", text, (int)n, word);
-		len += n + 1;
+			     : rfl_scene_printf(s, "%s %.*s", text, (int)word.len, word.at);
 	}
 	return text;
 }
@@ -159,19 +166,21 @@ const char *rfl_words_fit_name(struct rfl_scene *s, const char *name, double siz
 
 /* ---- facts common to all points ---- */
 
-static const char *member_of(const struct rfl_mark *m, size_t member)
+const char *rfl_mark_text(const struct rfl_mark *m, size_t member)
 {
-	return *(char *const *)((const char *)m->point + member);
+	const char *text = *(char *const *)((const char *)m->point + member);
+
+	return text ? text : "";
 }
 
 const char *rfl_figure__shared(const struct rfl_figure *f, size_t member)
 {
-	const char *text = member_of(&f->marks[0], member);
+	const char *text = rfl_mark_text(f->marks, member);
 
 	for (size_t i = 1; i < f->nmarks; i++)
-		if (!rfl_text_same(text, member_of(&f->marks[i], member)))
+		if (strcmp(text, rfl_mark_text(&f->marks[i], member)) != 0)
 			return NULL;
-	return text ? text : "";
+	return text;
 }
 
 /* A text that all points share; "" if they differ or have none. */
@@ -187,17 +196,16 @@ static const char *shared_or_none(const struct rfl_figure *f, size_t member)
 /* The source that all points share, without its reason; "" if they differ. */
 static const char *shared_source(const struct rfl_figure *f, size_t member)
 {
-	const char *first = member_of(&f->marks[0], member);
-	const size_t len = rfl_point_source_len(first ? first : "");
+	const char *first = rfl_mark_text(f->marks, member);
+	const size_t len = rfl_point_source_len(first);
 
 	for (size_t i = 1; i < f->nmarks; i++) {
-		const char *other = member_of(&f->marks[i], member);
+		const char *other = rfl_mark_text(&f->marks[i], member);
 
-		if (rfl_point_source_len(other ? other : "") != len ||
-		    (len > 0 && memcmp(first, other, len) != 0))
+		if (rfl_point_source_len(other) != len || strncmp(first, other, len) != 0)
 			return "";
 	}
-	return SAY(f, "%.*s", (int)len, first ? first : "");
+	return SAY(f, "%.*s", (int)len, first);
 }
 
 static const char *make_title(struct rfl_figure *f)
@@ -224,15 +232,13 @@ static const char *make_title(struct rfl_figure *f)
 		what = SAY(f, "Times of %c%s", tolower((unsigned char)what[0]), what + 1);
 	if (f->nsubs)
 		return SAY(f, "%s in %zu environments", what, f->nsubs);
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_point *p = f->marks[i].point;
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const char *name = rfl_mark_text(m, offsetof(struct rfl_point, device_name));
 
-		if (p->threads != threads)
+		if (m->point->threads != threads)
 			threads = 0;
-		if (!p->device_name || !*p->device_name)
-			continue;
-		differ = differ || (known && strcmp(known, p->device_name) != 0);
-		known = p->device_name;
+		differ = differ || (known && *name && strcmp(known, name) != 0);
+		known = *name ? name : known;
 	}
 	if (!*device)
 		device = env_device && !differ ? env_device : env->name;
@@ -245,10 +251,9 @@ static const char *make_title(struct rfl_figure *f)
 static const char *repeats_words(struct rfl_figure *f)
 {
 	int64_t lo[2] = { INT64_MAX, INT64_MAX }, hi[2] = { 0, 0 }; /* runs, steps */
-	const char *words[2];
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const int64_t n[2] = { f->marks[i].point->runs, f->marks[i].point->steps };
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const int64_t n[2] = { m->point->runs, m->point->steps };
 
 		for (int k = 0; k < 2; k++) {
 			lo[k] = n[k] < lo[k] ? n[k] : lo[k];
@@ -257,17 +262,21 @@ static const char *repeats_words(struct rfl_figure *f)
 	}
 	if (lo[0] < 1 || lo[1] < 1)
 		return "";
-	for (int k = 0; k < 2; k++)
-		words[k] = SAY(f, lo[k] == hi[k] ? "%lld" : "%lld to %lld", (long long)lo[k],
-			       (long long)hi[k]);
-	return SAY(f, "%s repeat%s, %s measured step%s per point", words[0], hi[0] == 1 ? "" : "s",
-		   words[1], hi[1] == 1 ? "" : "s");
+	return SAY(f, "%s, %s per point",
+		   rfl_words_range(f->scene, (size_t)lo[0], (size_t)hi[0], "repeat"),
+		   rfl_words_range(f->scene, (size_t)lo[1], (size_t)hi[1], "measured step"));
 }
 
-static void note(struct rfl_figure *f, const char *text)
+/* Add a sentence to a paragraph of the footnote. */
+RFL_PRINTF(3, 4)
+static void note(struct rfl_figure *f, enum rfl_note paragraph, const char *fmt, ...)
 {
-	if (f->nnotes < RFL_ARRAY_LEN(f->notes) && *text)
-		f->notes[f->nnotes++] = text;
+	const char **text = &f->notes[paragraph];
+	va_list ap;
+
+	va_start(ap, fmt);
+	*text = rfl_words_join(f->scene, *text, "  ", rfl_scene_vprintf(f->scene, fmt, ap));
+	va_end(ap);
 }
 
 /* "measured 2026-11-21: triad nt over 512 MiB", or the source of a value that was not measured.
@@ -340,11 +349,11 @@ static void note_above(struct rfl_figure *f)
 			continue;
 		}
 		noted++;
-		note(f, SAY(f, "%s is above its roof: %s.", m->name, why_above(m, false)));
+		note(f, RFL_NOTE_POINTS, "%s is above its roof: %s.", m->name, why_above(m, false));
 	}
 	if (more)
-		note(f,
-		     SAY(f, "%zu more point%s above the roof.", more, more == 1 ? " is" : "s are"));
+		note(f, RFL_NOTE_POINTS, "%zu more point%s above the roof.", more,
+		     more == 1 ? " is" : "s are");
 }
 
 /* Note the points that the figure cannot show, the first of them by name. */
@@ -361,25 +370,20 @@ static void note_skipped(struct rfl_figure *f)
 			f->scene, text, ", ",
 			SAY(f, "%s (%s)", name, rfl_figure__missing(f, f->skipped[i])));
 	}
+	if (f->nskipped > named)
+		text = SAY(f, "%s and %zu more", text, f->nskipped - named);
 	if (f->nskipped)
-		note(f,
-		     SAY(f, f->nskipped > named ? "Not shown: %s and %zu more." : "Not shown: %s.",
-			 text, f->nskipped - named));
+		note(f, RFL_NOTE_POINTS, "Not shown: %s.", text);
 }
 
-void rfl_figure__words(struct rfl_figure *f)
+/* The facts that all points share. */
+static const char *make_subtitle(struct rfl_figure *f)
 {
-	struct rfl_scene *s = f->scene;
-	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode);
-	const char *flops = shared_source(f, offsetof(struct rfl_point, flops_source));
-	const char *bytes = shared_source(f, offsetof(struct rfl_point, bytes_source));
-	const char *spread = SHARED(f, step_source), *ceilings = "", *text = "";
+	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode), *text = "";
+	const long long context = f->marks[0].point->context_length;
 	const char *const parts[] = {
-		f->step ? f->step : "",
-		f->marks[0].point->context_length > 0 && !f->varies.context
-			? rfl_scene_printf(s, "%lld tokens per sample",
-					   (long long)f->marks[0].point->context_length)
-			: "",
+		f->step,
+		context > 0 && !f->varies.context ? SAY(f, "%lld tokens per sample", context) : "",
 		SHARED(f, precision),
 		strcmp(layout, "nhwc") == 0 ? "channels-last" : layout,
 		strcmp(data, "synthetic") == 0     ? "synthetic data"
@@ -388,96 +392,106 @@ void rfl_figure__words(struct rfl_figure *f)
 		SHARED(f, engine),
 		repeats_words(f),
 	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		text = rfl_words_join(f->scene, text, " \xc2\xb7 ", parts[i]);
+	return text;
+}
+
+/* Sentences on how the points were selected and counted. */
+static void note_counts(struct rfl_figure *f)
+{
+	const char *flops = shared_source(f, offsetof(struct rfl_point, flops_source));
+	const char *bytes = shared_source(f, offsetof(struct rfl_point, bytes_source));
+	const char *file = f->in->points_name;
+
+	if (f->nlost)
+		note(f, RFL_NOTE_COUNTS, "%zu of %zu marks have neither name nor number: see %s.",
+		     f->nlost, f->nmarks,
+		     f->lists_all ? "their positions in the list"
+		     : file       ? file
+				  : "the points file");
+	if (f->has_numbers && !f->has_panel && f->strip.h == 0 && !f->side.columns)
+		note(f, RFL_NOTE_COUNTS, "Numbers: points of %s in %s.",
+		     f->in->env ? f->in->env->name : "all environments",
+		     file ? file : "their file");
+	if (f->in->all && rfl_figure__count(f, f->in->all) > rfl_figure__count(f, f->in->points))
+		note(f, RFL_NOTE_COUNTS, "Selected: %s; %zu of %zu points.",
+		     rfl_words_fit(f->scene, f->in->selection, RFL_FACE_REGULAR, 1, 60),
+		     rfl_figure__count(f, f->in->points), rfl_figure__count(f, f->in->all));
+	if (*flops)
+		note(f, RFL_NOTE_COUNTS, "FLOPs: %s.", flops);
+	if (*bytes && strncmp(f->used, "bytes ", 6) == 0)
+		note(f, RFL_NOTE_COUNTS, "Bytes %s.", f->used + 6);
+	else if (*bytes)
+		note(f, RFL_NOTE_COUNTS, "Bytes: %s.", bytes);
+}
+
+/* Sentences on ceilings, and on points and what is not drawn. */
+static void note_points(struct rfl_figure *f)
+{
+	const char *ceilings = f->nsubs ? "" : ceilings_words(f), *spread = SHARED(f, step_source);
+	bool cut = false;
+
+	for (size_t k = 0; k < f->nsubs; k++)
+		ceilings = rfl_words_join(
+			f->scene, ceilings, "; ",
+			SAY(f, "%s: %s", f->in->envs[k]->name, ceilings_words(&f->subs[k])));
+	if (*ceilings)
+		note(f, RFL_NOTE_POINTS, "Ceilings: %s.", ceilings);
+	if (f->nbefore && f->nbefore < f->nmarks)
+		note(f, RFL_NOTE_POINTS, "%zu of %zu points are also in %s.", f->nbefore, f->nmarks,
+		     f->in->before_name ? f->in->before_name : "the earlier points");
+	note_skipped(f);
+	if (f->shares[2] > 0)
+		note(f, RFL_NOTE_POINTS, "Points shown: %.3g %% of the time%s.",
+		     100 * f->shares[0] / f->shares[2],
+		     f->shares[1] > 0 ? SAY(f, "; without FLOPs: %.3g %%%s",
+					    100 * f->shares[1] / f->shares[2],
+					    f->gutter_hidden ? ", not listed" : "")
+				      : "");
+	/* names are short: note that the variants differ in more */
+	for (size_t i = 0; i < f->nmarks; i++)
+		cut = cut || f->marks[i].cut;
+	if (cut)
+		note(f, RFL_NOTE_POINTS,
+		     "Names omit some differences between variants: see the column 'variant' of "
+		     "%s.",
+		     f->in->points_name ? f->in->points_name : "the points");
+	note_above(f);
+	if (f->bars_hidden)
+		note(f, RFL_NOTE_POINTS,
+		     "Uncertainties%s%s%s smaller than their mark are not drawn.",
+		     *spread ? " (" : "", spread, *spread ? ")" : "");
+}
+
+void rfl_figure__words(struct rfl_figure *f)
+{
 	const char *const files[][2] = {
 		{ f->in->points_name, f->in->points_hash },
 		{ f->in->peaks_name, f->in->peaks_hash },
 		{ "ledger", SHARED(f, ledger_hash) },
 		{ "roofline", f->in->version },
 	};
-	bool cut = false;
 
 	f->title = make_title(f);
-	f->subtitle = "";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-		f->subtitle = rfl_words_join(s, f->subtitle, " \xc2\xb7 ", parts[i]);
-	/* notes on counts */
-	f->nnotes = 0;
-	if (f->nlost)
-		note(f,
-		     rfl_scene_printf(s, "%zu of %zu marks have neither name nor number: see %s.",
-				      f->nlost, f->nmarks,
-				      f->lists_all         ? "their positions in the list"
-				      : f->in->points_name ? f->in->points_name
-							   : "the points file"));
-	if (f->has_numbers && !f->has_panel && f->strip.h == 0 && !f->side.columns)
-		note(f, rfl_scene_printf(s, "Numbers: points of %s in %s.",
-					 f->in->env ? f->in->env->name : "all environments",
-					 f->in->points_name ? f->in->points_name : "their file"));
-	if (f->in->all && rfl_figure__count(f, f->in->all) > rfl_figure__count(f, f->in->points))
-		note(f,
-		     rfl_scene_printf(s, "Selected: %s; %zu of %zu points.",
-				      rfl_words_fit(s, f->in->selection, RFL_FACE_REGULAR, 1, 60),
-				      rfl_figure__count(f, f->in->points),
-				      rfl_figure__count(f, f->in->all)));
-	if (*flops)
-		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
-	if (*bytes && strncmp(f->used, "bytes ", 6) == 0)
-		note(f, rfl_scene_printf(s, "Bytes %s.", f->used + 6));
-	else if (*bytes)
-		note(f, rfl_scene_printf(s, "Bytes: %s.", bytes));
-	f->note_groups[0] = f->nnotes;
-	/* notes on ceilings, and on points */
-	for (size_t k = 0; k < f->nsubs; k++)
-		ceilings = rfl_words_join(s, ceilings, "; ",
-					  rfl_scene_printf(s, "%s: %s", f->in->envs[k]->name,
-							   ceilings_words(&f->subs[k])));
-	if (!f->nsubs)
-		ceilings = ceilings_words(f);
-	if (*ceilings)
-		note(f, rfl_scene_printf(s, "Ceilings: %s.", ceilings));
-	if (f->nbefore && f->nbefore < f->nmarks)
-		note(f, rfl_scene_printf(
-				s, "%zu of %zu points are also in %s.", f->nbefore, f->nmarks,
-				f->in->before_name ? f->in->before_name : "the earlier points"));
-	note_skipped(f);
-	if (f->shares[2] > 0)
-		note(f, rfl_scene_printf(
-				s, "Points shown: %.3g %% of the time%s.",
-				100 * f->shares[0] / f->shares[2],
-				f->shares[1] > 0
-					? rfl_scene_printf(s, "; without FLOPs: %.3g %%%s",
-							   100 * f->shares[1] / f->shares[2],
-							   f->gutter_hidden ? ", not listed" : "")
-					: ""));
-	/* names are short: note that the variants differ in more */
-	for (size_t i = 0; i < f->nmarks; i++)
-		cut = cut || f->marks[i].cut;
-	if (cut)
-		note(f, rfl_scene_printf(s,
-					 "Names omit some differences between variants: see the "
-					 "column 'variant' of %s.",
-					 f->in->points_name ? f->in->points_name : "the points"));
-	note_above(f);
-	if (f->bars_hidden)
-		note(f, rfl_scene_printf(
-				s, "Uncertainties%s%s%s smaller than their mark are not drawn.",
-				*spread ? " (" : "", spread, *spread ? ")" : ""));
-	f->note_groups[1] = f->nnotes;
-	/* files */
+	f->subtitle = make_subtitle(f);
+	for (size_t i = 0; i < RFL_NOTES; i++)
+		f->notes[i] = "";
+	note_counts(f);
+	note_points(f);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++)
 		if (files[i][0] && files[i][1] && *files[i][1])
-			text = rfl_words_join(s, text, " \xc2\xb7 ",
-					      rfl_scene_printf(s, i < 3 ? "%s %.8s" : "%s %s",
-							       files[i][0], files[i][1]));
-	note(f, text);
-	f->note_groups[2] = f->nnotes;
+			f->notes[RFL_NOTE_FILES] = rfl_words_join(
+				f->scene, f->notes[RFL_NOTE_FILES], " \xc2\xb7 ",
+				SAY(f, i < 3 ? "%s %.8s" : "%s %s", files[i][0], files[i][1]));
 }
 
-static const char *join_notes(struct rfl_figure *f, size_t from, size_t to)
+static const char *all_notes(const struct rfl_figure *f)
 {
 	const char *text = "";
 
-	for (size_t i = from; i < to; i++)
+	for (size_t i = 0; i < RFL_NOTES; i++)
 		text = rfl_words_join(f->scene, text, "  ", f->notes[i]);
 	return text;
 }
@@ -486,8 +500,7 @@ const char *rfl_figure__caption(struct rfl_figure *f)
 {
 	const char *subtitle = *f->subtitle ? SAY(f, " %s.", f->subtitle) : "";
 
-	return SAY(f, "%s%s%s %s", f->title, *f->title ? "." : "", subtitle,
-		   join_notes(f, 0, f->nnotes));
+	return SAY(f, "%s%s%s %s", f->title, *f->title ? "." : "", subtitle, all_notes(f));
 }
 
 size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, double width,
@@ -496,22 +509,13 @@ size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, dou
 	size_t n = 0;
 
 	while (*text && n < max) {
-		size_t len = 0, next = 0;
-		const char *line = "";
+		const size_t len = rfl_text_line(text, RFL_FACE_REGULAR, size, width);
+		const size_t next = len + strspn(text + len, " ");
+		const bool cut = n + 1 == max && text[next]; /* no room for the rest of the text */
 
-		while (text[next]) {
-			size_t word = next + strcspn(text + next, " ");
-			const char *longer = SAY(f, "%.*s", (int)word, text);
-
-			if (len > 0 && rfl_width(longer, size) > width)
-				break;
-			line = longer;
-			len = word;
-			next = word + strspn(text + word, " ");
-		}
-		if (n + 1 == max && text[next]) /* no room for the rest of the text */
-			line = SAY(f, "%s\xe2\x80\xa6", line);
-		lines[n++] = rfl_words_fit(f->scene, line, RFL_FACE_REGULAR, size, width);
+		lines[n++] = rfl_words_fit(
+			f->scene, SAY(f, "%.*s%s", (int)len, text, cut ? "\xe2\x80\xa6" : ""),
+			RFL_FACE_REGULAR, size, width);
 		text += next;
 	}
 	return n;
@@ -519,22 +523,18 @@ size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, dou
 
 size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines)
 {
-	double size = SZ(f, footnote);
-	size_t max = (size_t)((f->foot.h - 22 * f->scale) / (13 * f->scale) + 0.5);
-	size_t n = 0, from = 0;
+	const double size = SZ(f, footnote);
+	const size_t max =
+		(size_t)fmin((f->foot.h - 22 * f->scale) / (13 * f->scale) + 0.5, NOTE_LINES);
+	size_t n = 0;
 
 	*lines = rfl_scene_array(f->scene, NOTE_LINES + 1, sizeof(const char *));
 	if (!*lines)
 		return 0;
-	if (max > NOTE_LINES)
-		max = NOTE_LINES;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(f->note_groups); i++) {
-		n += rfl_figure__wrap(f, join_notes(f, from, f->note_groups[i]), size, f->foot.w,
-				      *lines + n, max + 1 - n);
-		from = f->note_groups[i];
-	}
+	for (size_t i = 0; i < RFL_NOTES; i++)
+		n += rfl_figure__wrap(f, f->notes[i], size, f->foot.w, *lines + n, max + 1 - n);
 	if (n <= max)
 		return n;
 	/* too many lines: join all notes and cut the text at the end */
-	return rfl_figure__wrap(f, join_notes(f, 0, f->nnotes), size, f->foot.w, *lines, max);
+	return rfl_figure__wrap(f, all_notes(f), size, f->foot.w, *lines, max);
 }

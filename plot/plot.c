@@ -309,32 +309,33 @@ enum rfl_rc rfl_plot_check_limits(const char *name, const double limits[2], stru
 	return RFL_OK;
 }
 
+static enum rfl_rc check_side(const char *name, double value, double least, struct rfl_err *err)
+{
+	if (value >= least && value <= RFL_PLOT_MAX_SIDE)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EINVAL, 0, "a %s of %g points is out of range; use %g to %g", name,
+			value, least, RFL_PLOT_MAX_SIDE);
+}
+
+static bool is_limited(const double limits[2])
+{
+	return limits[0] != 0 || limits[1] != 0;
+}
+
 static enum rfl_rc check_input(const struct rfl_plot_input *in, const struct rfl_theme *t,
 			       struct rfl_err *err)
 {
-	const struct {
-		const char *name;
-		double value, least;
-	} sides[] = {
-		{ "width", in->width > 0 ? in->width : t->width, RFL_PLOT_MIN_WIDTH },
-		{ "height", in->height > 0 ? in->height : RFL_PLOT_HEIGHT, RFL_PLOT_MIN_HEIGHT },
-	};
-	const struct {
-		const char *name;
-		const double *at;
-	} limits[] = { { "xlim", in->xlim }, { "ylim", in->ylim } };
+	enum rfl_rc rc =
+		check_side("width", in->width > 0 ? in->width : t->width, RFL_PLOT_MIN_WIDTH, err);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sides); i++)
-		if (!(sides[i].value >= sides[i].least && sides[i].value <= RFL_PLOT_MAX_SIDE))
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"a %s of %g points is out of range; use %g to %g",
-					sides[i].name, sides[i].value, sides[i].least,
-					RFL_PLOT_MAX_SIDE);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(limits); i++)
-		if ((limits[i].at[0] != 0 || limits[i].at[1] != 0) &&
-		    rfl_plot_check_limits(limits[i].name, limits[i].at, err) != RFL_OK)
-			return RFL_EINVAL;
-	return RFL_OK;
+	if (rc == RFL_OK)
+		rc = check_side("height", in->height > 0 ? in->height : RFL_PLOT_HEIGHT,
+				RFL_PLOT_MIN_HEIGHT, err);
+	if (rc == RFL_OK && is_limited(in->xlim))
+		rc = rfl_plot_check_limits("xlim", in->xlim, err);
+	if (rc == RFL_OK && is_limited(in->ylim))
+		rc = rfl_plot_check_limits("ylim", in->ylim, err);
+	return rc;
 }
 
 enum rfl_rc rfl_plot_check(const struct rfl_plot_input *in, struct rfl_err *err)

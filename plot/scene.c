@@ -2,7 +2,6 @@
 #include "plot/scene.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,6 +49,27 @@ double rfl_text_width(const char *text, enum rfl_face face, double size)
 	return (double)units * size / 2048;
 }
 
+size_t rfl_text_line(const char *text, enum rfl_face face, double size, double width)
+{
+	size_t blank = 0, len = 0;
+	double used = 0;
+
+	while (text[len]) {
+		size_t n = rfl_text_utf8(text + len, strlen(text + len));
+		char one[5] = "";
+
+		n = n ? n : 1;
+		memcpy(one, text + len, n);
+		used += rfl_text_width(one, face, size);
+		if (text[len] == ' ' && len > 0 && text[len - 1] != ' ')
+			blank = len;
+		if (used > width && len > 0)
+			return blank ? blank : len;
+		len += n;
+	}
+	return len;
+}
+
 struct rfl_scene *rfl_scene_new(double width, double height)
 {
 	struct rfl_arena *arena = rfl_arena_new((size_t)64 << 20);
@@ -65,13 +85,11 @@ struct rfl_scene *rfl_scene_new(double width, double height)
 	s->title = "";
 	s->caption = "";
 	s->paper = (struct rfl_color){ 255, 255, 255, 255 };
-	s->cap = 512;
-	s->prims = rfl_scene_array(s, s->cap, sizeof(*s->prims));
-	if (!s->prims) {
-		rfl_scene_free(s);
-		return NULL;
-	}
-	return s;
+	s->prims = rfl_scene_array(s, s->cap = 512, sizeof(*s->prims));
+	if (s->prims)
+		return s;
+	rfl_scene_free(s);
+	return NULL;
 }
 
 void rfl_scene_free(struct rfl_scene *s)
@@ -135,27 +153,16 @@ struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, doubl
 					 .at.line = { x0, y0, x1, y1 } });
 }
 
-struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
-				    struct rfl_color color, double width)
+struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
+				   struct rfl_color fill)
 {
 	struct rfl_xy *copy = rfl_scene_array(s, n, sizeof(*copy));
 
 	if (copy)
 		memcpy(copy, points, n * sizeof(*copy));
-	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_POLYLINE,
-					 .stroke = color,
-					 .width = width,
-					 .at.polyline = { .points = copy, .n = copy ? n : 0 } });
-}
-
-struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
-				   struct rfl_color fill)
-{
-	struct rfl_prim *p = rfl_scene_polyline(s, points, n, RFL_COLOR_NONE, 0);
-
-	p->at.polyline.closed = true;
-	p->fill = fill;
-	return p;
+	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_POLYGON,
+					 .fill = fill,
+					 .at.polygon = { .points = copy, .n = copy ? n : 0 } });
 }
 
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill)
@@ -185,6 +192,20 @@ struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x,
 				      .at.text = { .text = clean, .x = x, .y = y, .size = size } });
 }
 
+int rfl_by_double(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+int rfl_by_int(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to)
 {
 	const size_t n = to - from, rest = s->n - to;
@@ -197,24 +218,32 @@ void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to)
 	memcpy(s->prims + from + rest, raised, n * sizeof(*raised));
 }
 
-const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)
+const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap)
 {
-	va_list ap;
+	va_list again;
 	int len;
 	char *text;
 
-	va_start(ap, fmt);
+	va_copy(again, ap);
 	len = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
 	text = len < 0 ? NULL : rfl_scene_array(s, (size_t)len + 1, 1);
-	if (!text) {
-		s->failed = true;
-		return "";
+	if (text) {
+		vsnprintf(text, (size_t)len + 1, fmt, again);
+		rfl_text_one_line(text); /* PDF and SVG do not allow control characters */
 	}
+	va_end(again);
+	s->failed |= !text;
+	return text ? text : "";
+}
+
+const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)
+{
+	const char *text;
+	va_list ap;
+
 	va_start(ap, fmt);
-	vsnprintf(text, (size_t)len + 1, fmt, ap);
+	text = rfl_scene_vprintf(s, fmt, ap);
 	va_end(ap);
-	rfl_text_one_line(text); /* PDF and SVG do not allow control characters */
 	return text;
 }
 
@@ -222,7 +251,7 @@ void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4])
 {
 	const struct rfl_prim_text *t = &p->at.text;
 	double w = rfl_text_width(t->text, t->face, t->size);
-	double x0 = t->anchor == RFL_ANCHOR_END ? -w : t->anchor == RFL_ANCHOR_MIDDLE ? -w / 2 : 0;
+	double x0 = -w * t->anchor / 2;
 	const double u[4] = { x0, x0 + w, x0 + w, x0 };
 	const double v[4] = { RFL_TEXT_DESCENT * t->size, RFL_TEXT_DESCENT * t->size,
 			      -RFL_TEXT_ASCENT * t->size, -RFL_TEXT_ASCENT * t->size };

@@ -6,6 +6,7 @@
 #ifndef RFL_PLOT_SCENE_H
 #define RFL_PLOT_SCENE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +40,10 @@ static inline double rfl_width(const char *text, double size)
 	return rfl_text_width(text, RFL_FACE_REGULAR, size);
 }
 
+/** The length of the first line of a text, broken at a blank if possible, else anywhere. */
+size_t rfl_text_line(const char *text, enum rfl_face face, double size,
+		     double width) RFL_WARN_UNUSED;
+
 struct rfl_color {
 	uint8_t r, g, b, a;
 };
@@ -54,6 +59,7 @@ struct rfl_box {
 };
 
 enum rfl_dash { RFL_DASH_SOLID, RFL_DASH_DASHED, RFL_DASH_DOTTED };
+/** Part of the text to the left of its position, in halves of its width. */
 enum rfl_anchor { RFL_ANCHOR_START, RFL_ANCHOR_MIDDLE, RFL_ANCHOR_END };
 
 enum rfl_marker {
@@ -72,7 +78,7 @@ enum rfl_marker {
 
 enum rfl_prim_kind {
 	RFL_PRIM_LINE,
-	RFL_PRIM_POLYLINE,
+	RFL_PRIM_POLYGON,
 	RFL_PRIM_RECT,
 	RFL_PRIM_MARKER,
 	RFL_PRIM_TEXT,
@@ -111,8 +117,7 @@ struct rfl_prim {
 		struct {
 			const struct rfl_xy *points;
 			size_t n;
-			bool closed;
-		} polyline;
+		} polygon;
 		struct rfl_box rect;
 		struct {
 			double x, y, r;
@@ -150,8 +155,6 @@ enum rfl_rc rfl_scene_check(const struct rfl_scene *s, struct rfl_err *err) RFL_
  * or halo. Never NULL: after a failure, it is a scratch primitive that is not drawn. */
 struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, double x1, double y1,
 				struct rfl_color color, double width);
-struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
-				    struct rfl_color color, double width);
 struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
 				   struct rfl_color fill);
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill);
@@ -164,8 +167,13 @@ struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x,
 /** Draw the primitives [from, to) after all those that follow them. */
 void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to);
 
+/** Ascending orders of doubles and of int64_t, for qsort() and bsearch(). */
+int rfl_by_double(const void *a, const void *b);
+int rfl_by_int(const void *a, const void *b);
+
 /** Format a string owned by the scene; "" on failure. Invalid UTF-8 and controls become '?'. */
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);
+const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap) RFL_VPRINTF(2);
 
 /** Allocate n zeroed elements owned by the scene; if out of memory, NULL, and the scene fails. */
 void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSED;
@@ -174,6 +182,13 @@ void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSE
  * pointer. If out of memory, return false and change nothing. */
 bool rfl_scene_grow(struct rfl_scene *s, void *items, size_t used, size_t more, size_t *cap,
 		    size_t size) RFL_WARN_UNUSED;
+
+/** The area of a horizontal text of width w, from its left end on the baseline. */
+static inline struct rfl_box rfl_text_box(double x, double y, double w, double size)
+{
+	return (struct rfl_box){ x, y - RFL_TEXT_ASCENT * size, w,
+				 (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
+}
 
 /** The corners of the area of a rotated text, beginning at its lower left. */
 void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4]);

@@ -78,26 +78,25 @@ static enum rfl_rc record_begin(struct rfl_surface *s, struct rfl_err *err)
 
 static void record_draw(struct rfl_surface *s, const struct rfl_prim *p)
 {
-	static const char *const kinds[] = { "line", "polyline", "rect", "marker", "text" };
+	static const char *const kinds[] = { "line", "polygon", "rect", "marker", "text" };
 	static const char *const shapes[] = { "circle",  "square",        "triangle",
 					      "diamond", "triangle-down", "pentagon",
 					      "plus",    "left",          "right" };
 	static const char *const anchors[] = { "", " middle", " end" };
 	static const char *const dashes[] = { "", " dashed", " dotted" };
-	const bool polygon = p->kind == RFL_PRIM_POLYLINE && p->at.polyline.closed;
 	const struct rfl_prim_text *t = &p->at.text;
 	struct rfl_buf *out = s->out;
 
-	rfl_buf_puts(out, polygon ? "polygon" : kinds[p->kind]);
+	rfl_buf_puts(out, kinds[p->kind]);
 	if (*p->id)
 		rfl_buf_printf(out, " id=%s", p->id);
 	if (p->kind == RFL_PRIM_MARKER)
 		rfl_buf_printf(out, " %s", shapes[p->at.marker.shape]);
 	for (size_t i = 0; i < rfl_prim_count(p->kind); i++)
 		put(out, p->at.numbers[i]);
-	for (size_t i = 0; p->kind == RFL_PRIM_POLYLINE && i < p->at.polyline.n; i++) {
-		put(out, p->at.polyline.points[i].x);
-		put(out, p->at.polyline.points[i].y);
+	for (size_t i = 0; p->kind == RFL_PRIM_POLYGON && i < p->at.polygon.n; i++) {
+		put(out, p->at.polygon.points[i].x);
+		put(out, p->at.polygon.points[i].y);
 	}
 	if (p->kind == RFL_PRIM_TEXT) {
 		put(out, t->x);
@@ -172,14 +171,14 @@ static bool is_drawable(const struct rfl_prim *p)
 
 	for (size_t i = 0; i < rfl_prim_count(p->kind); i++)
 		ok = ok && fabs(p->at.numbers[i]) < most;
-	for (size_t i = 0; p->kind == RFL_PRIM_POLYLINE && i < p->at.polyline.n; i++)
-		ok = ok && fabs(p->at.polyline.points[i].x) < most &&
-		     fabs(p->at.polyline.points[i].y) < most;
+	for (size_t i = 0; p->kind == RFL_PRIM_POLYGON && i < p->at.polygon.n; i++)
+		ok = ok && fabs(p->at.polygon.points[i].x) < most &&
+		     fabs(p->at.polygon.points[i].y) < most;
 	switch (p->kind) {
 	case RFL_PRIM_LINE:
 		return ok;
-	case RFL_PRIM_POLYLINE:
-		return ok && p->at.polyline.n > 0;
+	case RFL_PRIM_POLYGON:
+		return ok && p->at.polygon.n > 0;
 	case RFL_PRIM_RECT:
 		return ok && p->at.rect.w >= 0 && p->at.rect.h >= 0;
 	case RFL_PRIM_MARKER:
@@ -208,7 +207,7 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 	for (size_t i = 0; rc == RFL_OK && i < scene->n; i++) {
 		const struct rfl_prim *p = &scene->prims[i];
 		struct rfl_xy corners[RFL_MARKER_MAX_POINTS];
-		struct rfl_prim outline = *p;
+		struct rfl_prim outline;
 
 		if (!is_drawable(p) || (p->kind == RFL_PRIM_TEXT && spec->no_text))
 			continue;
@@ -220,12 +219,13 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 				corners[k].x += p->at.marker.x;
 				corners[k].y += p->at.marker.y;
 			}
-			outline.kind = RFL_PRIM_POLYLINE;
-			outline.at.polyline.points = corners;
-			outline.at.polyline.n = n;
-			outline.at.polyline.closed = true;
+			outline = *p;
+			outline.kind = RFL_PRIM_POLYGON;
+			outline.at.polygon.points = corners;
+			outline.at.polygon.n = n;
+			p = &outline;
 		}
-		ops->draw(&s, &outline);
+		ops->draw(&s, p);
 	}
 	if (rc == RFL_OK && ops->finish)
 		rc = ops->finish(&s, err);

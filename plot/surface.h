@@ -42,11 +42,11 @@ struct rfl_surface_ops {
 	const char *suffix;  /**< suffix of file names, without the dot */
 	bool printed;        /**< written to standard output instead of a file */
 	bool markers; /**< draws all marker shapes; otherwise only circles, and other shapes are
-			 passed as polylines */
+			 passed as polygons */
 	/** RFL_OK if it works here, or RFL_EUNAVAILABLE with the reason. NULL: it always works. */
 	enum rfl_rc (*probe)(const struct rfl_surface_spec *spec, struct rfl_err *err);
 	enum rfl_rc (*begin)(struct rfl_surface *s, struct rfl_err *err);
-	/** Draw one primitive of any kind. */
+	/** Draw one primitive of any kind; a text is one of the scene. */
 	void (*draw)(struct rfl_surface *s, const struct rfl_prim *p);
 	/** Called after the last primitive; may be NULL. */
 	enum rfl_rc (*finish)(struct rfl_surface *s, struct rfl_err *err);

@@ -182,8 +182,7 @@ static enum rfl_rc canvas_begin(struct rfl_surface *s, struct rfl_err *err)
 static void draw_text(const struct canvas *c, const struct rfl_prim *p)
 {
 	const struct rfl_prim_text *t = &p->at.text;
-	double w = rfl_text_width(t->text, t->face, t->size);
-	double back = t->anchor == RFL_ANCHOR_END ? w : t->anchor == RFL_ANCHOR_MIDDLE ? w / 2 : 0;
+	const double back = rfl_text_width(t->text, t->face, t->size) * t->anchor / 2;
 
 	cairo_save(c->cr);
 	cairo_translate(c->cr, t->x, t->y);
@@ -219,11 +218,10 @@ static void canvas_draw(struct rfl_surface *s, const struct rfl_prim *p)
 		cairo_move_to(cr, p->at.line.x0, p->at.line.y0);
 		cairo_line_to(cr, p->at.line.x1, p->at.line.y1);
 		break;
-	case RFL_PRIM_POLYLINE:
-		for (size_t i = 0; i < p->at.polyline.n; i++)
-			cairo_line_to(cr, p->at.polyline.points[i].x, p->at.polyline.points[i].y);
-		if (p->at.polyline.closed)
-			cairo_close_path(cr);
+	case RFL_PRIM_POLYGON:
+		for (size_t i = 0; i < p->at.polygon.n; i++)
+			cairo_line_to(cr, p->at.polygon.points[i].x, p->at.polygon.points[i].y);
+		cairo_close_path(cr);
 		break;
 	case RFL_PRIM_RECT:
 		cairo_rectangle(cr, p->at.rect.x, p->at.rect.y, p->at.rect.w, p->at.rect.h);

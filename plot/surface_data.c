@@ -67,14 +67,6 @@ void rfl_figure_data_clean(struct rfl_points *points)
 		}
 }
 
-static bool is_drawn(const char *env, const char *const *envs, size_t nenvs)
-{
-	for (size_t i = 0; i < nenvs; i++)
-		if (strcmp(env, envs[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Append the peaks file with only the environments drawn. */
 static enum rfl_rc write_peaks(const struct rfl_peaks *peaks, const char *const *envs, size_t nenvs,
 			       struct rfl_buf *out, struct rfl_err *err)
@@ -89,9 +81,14 @@ static enum rfl_rc write_peaks(const struct rfl_peaks *peaks, const char *const 
 	all = json_object_get(root, "schema_version") ? json_object_get(root, "environments")
 						      : root;
 	for (void *it = json_object_iter(all), *next; it; it = next) {
+		const char *name = json_object_iter_key(it);
+		bool drawn = false;
+
 		next = json_object_iter_next(all, it);
-		if (!is_drawn(json_object_iter_key(it), envs, nenvs))
-			json_object_del(all, json_object_iter_key(it));
+		for (size_t i = 0; i < nenvs; i++)
+			drawn = drawn || strcmp(name, envs[i]) == 0;
+		if (!drawn)
+			json_object_del(all, name);
 	}
 	rfl_json_write_line(out, root);
 	if (!out->failed) /* no quote or backslash is removed, so that it remains JSON */
@@ -100,19 +97,11 @@ static enum rfl_rc write_peaks(const struct rfl_peaks *peaks, const char *const 
 	return RFL_OK;
 }
 
-static void write_member(struct rfl_buf *out, const char *key, const char *text)
-{
-	rfl_buf_printf(out, "\"%s\": ", key);
-	rfl_json_write_string(out, text, strlen(text));
-}
-
 static void write_file(struct rfl_buf *out, const char *key, const char *name, const char *hash)
 {
-	rfl_buf_printf(out, ", \"%s\": {", key);
-	write_member(out, "name", name);
-	rfl_buf_puts(out, ", ");
-	write_member(out, "hash", hash);
-	rfl_buf_putc(out, '}');
+	rfl_buf_printf(out, ", \"%s\": {\"name\": ", key);
+	rfl_json_write_string(out, name, strlen(name));
+	rfl_buf_printf(out, ", \"hash\": \"%s\"}", hash);
 }
 
 /* Append the points of the environments as a member with CSV text. */
@@ -142,11 +131,8 @@ enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char
 {
 	enum rfl_rc rc;
 
-	rfl_buf_putc(out, '{');
-	write_member(out, "schema", RFL_DATA_SCHEMA);
-	rfl_buf_puts(out, ", ");
-	write_member(out, "version", RFL_VERSION);
-	rfl_buf_puts(out, ", \"options\": ");
+	rfl_buf_puts(out, "{\"schema\": \"" RFL_DATA_SCHEMA "\", \"version\": \"" RFL_VERSION
+			  "\", \"options\": ");
 	rfl_json_write_line(out, data->options);
 	write_file(out, "points_file", data->points_name, data->points->hash);
 	write_file(out, "peaks_file", data->peaks_name, data->peaks->hash);
@@ -278,13 +264,6 @@ static struct rfl_span past(struct rfl_span s, const char *text)
 	return rfl_span_from(s, at < s.len ? at + strlen(text) : s.len);
 }
 
-static struct rfl_span skip_blanks(struct rfl_span s)
-{
-	while (s.len > 0 && strchr(" \t\r\n", *s.at))
-		s = rfl_span_from(s, 1);
-	return s;
-}
-
 /* Length of the markup at the beginning of a span: a comment, an instruction, a declaration, or a
  * tag, which may have '>' in its attributes. */
 static size_t markup_len(struct rfl_span s)
@@ -306,60 +285,47 @@ static size_t markup_len(struct rfl_span s)
 	return s.len;
 }
 
-/* Whether the tag is of an element with this name and, unless it is NULL, this id. */
-static bool is_tag(struct rfl_span tag, const char *name, const char *id)
+/* Whether a tag is of an element with this name, possibly in a namespace: "svg:metadata". */
+static bool is_tag(struct rfl_span tag, const char *name)
 {
-	const char *colon;
-	size_t n = 1;
+	struct rfl_span found = rfl_span_from(tag, tag.len > 0);
+	size_t colon;
 
-	if (tag.len == 0)
-		return false;
-	while (n < tag.len && !strchr(" \t\r\n/>", tag.at[n]))
-		n++;
-	colon = memchr(tag.at, ':', n); /* a namespace, as in "svg:metadata" */
-	if (!rfl_span_is(colon ? (struct rfl_span){ colon + 1, n - (size_t)(colon + 1 - tag.at) }
-			       : (struct rfl_span){ tag.at + 1, n - 1 },
-			 name))
-		return false;
-	for (struct rfl_span rest = rfl_span_from(tag, n); id;) { /* attributes */
-		struct rfl_span key, value;
-		char quote[2] = "";
+	for (size_t n = 0; n < found.len; n++)
+		if (strchr(" \t\r\n/>", found.at[n]))
+			found.len = n;
+	colon = rfl_span_find(found, ":");
+	return rfl_span_is(colon < found.len ? rfl_span_from(found, colon + 1) : found, name);
+}
 
-		rest = skip_blanks(rest);
-		key = (struct rfl_span){ rest.at, rfl_span_find(rest, "=") };
-		rest = skip_blanks(rfl_span_from(rest, key.len + 1));
-		if (rest.len == 0 || (*rest.at != '"' && *rest.at != '\''))
-			return false;
-		quote[0] = *rest.at;
-		value = rfl_span_from(rest, 1);
-		rest = past(value, quote);
-		value.len = rfl_span_find(value, quote);
-		if (rfl_span_is(rfl_span_trim(key), "id"))
-			return rfl_span_is(value, id);
+/* Whether a tag has the id of the element with the data, possibly with blanks around the '='. */
+static bool has_data_id(struct rfl_span tag)
+{
+	for (struct rfl_span rest = past(tag, "id"); rest.len > 0; rest = past(rest, "id")) {
+		struct rfl_span value = rfl_span_trim(rest);
+
+		if (!rfl_span_starts(value, "="))
+			continue;
+		value = rfl_span_trim(rfl_span_from(value, 1));
+		if (rfl_span_starts(value, "\"" RFL_DATA_SVG_ID "\"") ||
+		    rfl_span_starts(value, "'" RFL_DATA_SVG_ID "'"))
+			return true;
 	}
-	return true;
+	return false;
 }
 
 static void put_utf8(struct rfl_buf *out, unsigned long code)
 {
+	char text[4];
+	size_t n;
+
 	if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
 		code = '?';
-	if (code < 0x80) {
-		rfl_buf_putc(out, (char)code);
-		return;
-	}
-	if (code < 0x800) {
-		rfl_buf_putc(out, (char)(0xc0 | code >> 6));
-	} else {
-		if (code < 0x10000) {
-			rfl_buf_putc(out, (char)(0xe0 | code >> 12));
-		} else {
-			rfl_buf_putc(out, (char)(0xf0 | code >> 18));
-			rfl_buf_putc(out, (char)(0x80 | (code >> 12 & 0x3f)));
-		}
-		rfl_buf_putc(out, (char)(0x80 | (code >> 6 & 0x3f)));
-	}
-	rfl_buf_putc(out, (char)(0x80 | (code & 0x3f)));
+	n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+	for (size_t i = n; i-- > 1; code >>= 6)
+		text[i] = (char)(0x80 | (code & 0x3f));
+	text[0] = (char)((n > 1 ? 0xf00U >> n & 0xffU : 0) | code);
+	rfl_buf_append(out, text, n);
 }
 
 /* Append the character of an entity such as "&lt;". @return its length; 0 if unknown */
@@ -408,8 +374,7 @@ static enum rfl_rc element_text(struct rfl_span s, const char *path, struct rfl_
 			n = rfl_span_find(s, "]]>");
 			rfl_buf_append(out, s.at, n);
 			s = past(s, "]]>");
-		} else if (rfl_span_starts(s, "</") &&
-			   is_tag(rfl_span_from(s, 1), "metadata", NULL)) {
+		} else if (rfl_span_starts(s, "</") && is_tag(rfl_span_from(s, 1), "metadata")) {
 			return rfl_buf_check(out, path, err);
 		} else if (s.len > 0 && *s.at == '<') {
 			s = rfl_span_from(s, markup_len(s));
@@ -439,8 +404,8 @@ static enum rfl_rc read_svg(struct rfl_span file, const char *path, struct rfl_b
 		else
 			tag.len = markup_len(tag);
 		rest = rfl_span_from(rest, (size_t)(tag.at - rest.at) + tag.len);
-		found = found || is_tag(tag, "svg", NULL);
-		if (is_tag(tag, "metadata", RFL_DATA_SVG_ID) && !rfl_span_ends(tag, "/>"))
+		found = found || is_tag(tag, "svg");
+		if (is_tag(tag, "metadata") && !rfl_span_ends(tag, "/>") && has_data_id(tag))
 			return element_text(rest, path, out, err);
 	}
 	if (found)
@@ -513,25 +478,18 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 		return rfl_where_fail(&w, err, "must be a string");
 	}
 	d->options = json_object_get(d->root, "options");
-	rc = check_options(d->options, &w, err);
-	if (rc == RFL_OK)
-		rc = read_file(d->root, "points_file", &w, &d->points_name, points_hash, err);
-	if (rc == RFL_OK)
-		rc = read_file(d->root, "peaks_file", &w, &d->peaks_name, peaks_hash, err);
-	if (rc == RFL_OK)
-		rc = rfl_points_loads(points, strlen(points), path, &d->points, err);
-	if (rc == RFL_OK && before)
-		rc = read_file(d->root, "before_file", &w, &d->before_name, before_hash, err);
-	if (rc == RFL_OK && before)
-		rc = rfl_points_loads(json_string_value(before), json_string_length(before), path,
-				      &d->before, err);
-	if (rc != RFL_OK)
-		return rc;
 	rfl_buf_init(&text, 0);
 	rfl_json_write_line(&text, peaks);
-	rc = rfl_buf_check(&text, path, err);
-	if (rc == RFL_OK)
-		rc = rfl_peaks_loads(text.data, text.len, path, &d->peaks, err);
+	(void)((rc = check_options(d->options, &w, err)) ||
+	       (rc = read_file(d->root, "points_file", &w, &d->points_name, points_hash, err)) ||
+	       (rc = read_file(d->root, "peaks_file", &w, &d->peaks_name, peaks_hash, err)) ||
+	       (rc = rfl_points_loads(points, strlen(points), path, &d->points, err)) ||
+	       (before &&
+		((rc = read_file(d->root, "before_file", &w, &d->before_name, before_hash, err)) ||
+		 (rc = rfl_points_loads(json_string_value(before), json_string_length(before), path,
+					&d->before, err)))) ||
+	       (rc = rfl_buf_check(&text, path, err)) ||
+	       (rc = rfl_peaks_loads(text.data, text.len, path, &d->peaks, err)));
 	rfl_buf_fini(&text);
 	if (rc != RFL_OK)
 		return rc;

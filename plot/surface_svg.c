@@ -124,14 +124,13 @@ static void text(struct rfl_buf *out, const struct rfl_prim *p)
 
 static void svg_draw(struct rfl_surface *s, const struct rfl_prim *p)
 {
-	static const char *const elements[] = { "line", "polyline", "rect", "circle", "text" };
+	static const char *const elements[] = { "line", "polygon", "rect", "circle", "text" };
 	static const char *const names[][4] = {
 		[RFL_PRIM_LINE] = { "x1", "y1", "x2", "y2" },
 		[RFL_PRIM_RECT] = { "x", "y", "width", "height" },
 		[RFL_PRIM_MARKER] = { "cx", "cy", "r" },
 	};
-	const bool polygon = p->kind == RFL_PRIM_POLYLINE && p->at.polyline.closed;
-	const char *element = polygon ? "polygon" : elements[p->kind];
+	const char *element = elements[p->kind];
 	struct rfl_buf *out = s->out;
 	double dash[2];
 
@@ -147,12 +146,12 @@ static void svg_draw(struct rfl_surface *s, const struct rfl_prim *p)
 	}
 	for (size_t i = 0; i < rfl_prim_count(p->kind); i++)
 		number(out, names[p->kind][i], p->at.numbers[i]);
-	if (p->kind == RFL_PRIM_POLYLINE) {
+	if (p->kind == RFL_PRIM_POLYGON) {
 		rfl_buf_puts(out, " points=\"");
-		for (size_t i = 0; i < p->at.polyline.n; i++) {
+		for (size_t i = 0; i < p->at.polygon.n; i++) {
 			if (i > 0)
 				rfl_buf_putc(out, ' ');
-			pair(out, p->at.polyline.points[i].x, ',', p->at.polyline.points[i].y);
+			pair(out, p->at.polygon.points[i].x, ',', p->at.polygon.points[i].y);
 		}
 		rfl_buf_puts(out, "\" stroke-linejoin=\"round\"");
 	}

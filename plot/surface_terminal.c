@@ -11,11 +11,9 @@
 #include "base/text.h"
 #include "plot/surface.h"
 
-#define CONTRAST 0.2 /* least difference in brightness from the paper */
-#define FINE_PRINT                                                                             \
-	5.5         /* texts of less than this size in points, such as footnotes, are left out \
-		     */
-#define LEAST_CUT 8 /* least number of cells of a truncated text */
+#define CONTRAST   0.2 /* least difference in brightness from the paper */
+#define FINE_PRINT 5.5 /* smaller texts, in points, are left out, such as footnotes */
+#define LEAST_CUT  8   /* least number of cells of a truncated text */
 
 struct cell {
 	char text[8]; /* character with accents; "" if the cell has dots */
@@ -26,10 +24,10 @@ struct cell {
 };
 
 struct screen {
-	int columns, rows;      /* of the scene; row -1, above it, is for the titles of axes */
-	double cell_w, cell_h;  /* in points */
-	struct cell *cells;     /* followed by one that is not printed */
-	struct rfl_prim *texts; /* drawn after everything else */
+	int columns, rows;     /* of the scene; row -1, above it, is for the titles of axes */
+	double cell_w, cell_h; /* in points */
+	struct cell *cells;    /* followed by one that is not printed */
+	const struct rfl_prim **texts; /* drawn after everything else */
 	size_t ntexts;
 };
 
@@ -44,7 +42,6 @@ static enum rfl_rc terminal_begin(struct rfl_surface *s, struct rfl_err *err)
 {
 	const struct rfl_surface_spec *spec = s->spec;
 	struct screen *c = calloc(1, sizeof(*c));
-	size_t ncells = 0;
 
 	s->state = c;
 	if (c) {
@@ -53,14 +50,12 @@ static enum rfl_rc terminal_begin(struct rfl_surface *s, struct rfl_err *err)
 		c->rows = c->rows > 0 ? c->rows : 1;
 		c->cell_w = s->scene->width / c->columns;
 		c->cell_h = s->scene->height / c->rows;
-		ncells = (size_t)c->columns * (size_t)(c->rows + 1) + 1;
-		c->cells = rfl_alloc_array(ncells, sizeof(*c->cells));
+		c->cells = rfl_alloc_array((size_t)c->columns * (size_t)(c->rows + 1) + 1,
+					   sizeof(*c->cells));
 		c->texts = rfl_alloc_array(s->scene->n + 1, sizeof(*c->texts));
 	}
-	if (!c || !c->cells || !c->texts)
-		return rfl_fail(err, RFL_ENOMEM, 0, "picture: out of memory");
-	memset(c->cells, 0, ncells * sizeof(*c->cells));
-	return RFL_OK;
+	return c && c->cells && c->texts ? RFL_OK
+					 : rfl_fail(err, RFL_ENOMEM, 0, "picture: out of memory");
 }
 
 static double brightness(struct rfl_color c)
@@ -78,11 +73,13 @@ static bool stands_out(const struct rfl_scene *scene, struct rfl_color c)
  * white; 0 for greys, which have the default colour of the terminal. */
 static uint8_t color_of(struct rfl_color c)
 {
-	const int high = c.r > c.g ? (c.r > c.b ? c.r : c.b) : (c.g > c.b ? c.g : c.b);
-	const int low = c.r < c.g ? (c.r < c.b ? c.r : c.b) : (c.g < c.b ? c.g : c.b);
 	const uint8_t parts[] = { c.r, c.g, c.b };
-	int index = 0;
+	int index = 0, high = 0, low = 255;
 
+	for (int i = 0; i < 3; i++) {
+		high = parts[i] > high ? parts[i] : high;
+		low = parts[i] < low ? parts[i] : low;
+	}
 	if (high - low < 40)
 		return 0;
 	for (int i = 0; i < 3; i++) { /* levels 0, 95, 135, 175, 215, 255 */
@@ -256,10 +253,7 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 	y = (box[0].y + box[2].y) / 2;
 	shown = cells < s->columns ? cells : s->columns;
 	if (t->angle == 0) {
-		x = t->x + (t->anchor == RFL_ANCHOR_START ? 0.5
-			    : t->anchor == RFL_ANCHOR_END ? -0.5
-							  : 0) *
-				   cells * s->cell_w;
+		x = t->x + (0.5 - 0.5 * t->anchor) * cells * s->cell_w;
 		y = t->y - RFL_TEXT_CAP / 2 * t->size; /* the height of a mark next to it */
 	}
 	home = (int)floor(x / s->cell_w - (upright ? 0 : shown / 2.0) + 0.5);
@@ -329,13 +323,13 @@ static void terminal_draw(struct rfl_surface *surface, const struct rfl_prim *p)
 {
 	const struct rfl_scene *scene = surface->scene;
 	struct screen *s = surface->state;
-	const struct rfl_xy *points = p->at.polyline.points;
-	const size_t n = p->kind == RFL_PRIM_POLYLINE ? p->at.polyline.n : 0;
+	const struct rfl_xy *points = p->at.polygon.points;
+	const size_t n = p->kind == RFL_PRIM_POLYGON ? p->at.polygon.n : 0;
 	const uint8_t color = color_of(p->stroke);
 
 	switch (p->kind) {
 	case RFL_PRIM_TEXT:
-		s->texts[s->ntexts++] = *p;
+		s->texts[s->ntexts++] = p;
 		return;
 	case RFL_PRIM_MARKER:
 		put_marker(s, scene, p);
@@ -356,11 +350,9 @@ static void terminal_draw(struct rfl_surface *surface, const struct rfl_prim *p)
 			draw_line(s, (struct rfl_xy){ p->at.line.x0, p->at.line.y0 },
 				  (struct rfl_xy){ p->at.line.x1, p->at.line.y1 }, p->dash, color);
 		return;
-	case RFL_PRIM_POLYLINE:
-		for (size_t i = 0; stands_out(scene, p->stroke) && i + 1 < n; i++)
-			draw_line(s, points[i], points[i + 1], p->dash, color);
-		if (stands_out(scene, p->stroke) && p->at.polyline.closed && n > 1)
-			draw_line(s, points[n - 1], points[0], p->dash, color);
+	case RFL_PRIM_POLYGON:
+		for (size_t i = 0; stands_out(scene, p->stroke) && n > 1 && i < n; i++)
+			draw_line(s, points[i], points[(i + 1) % n], p->dash, color);
 		return;
 	}
 }
@@ -409,17 +401,12 @@ static int by_size(const void *a, const void *b)
 static enum rfl_rc terminal_finish(struct rfl_surface *surface, struct rfl_err *err)
 {
 	struct screen *s = surface->state;
-	const struct rfl_prim **order = rfl_alloc_array(s->ntexts + 1, sizeof(*order));
 	int first = -1, last = s->rows - 1;
 
-	if (!order)
-		return rfl_fail(err, RFL_ENOMEM, 0, "picture: out of memory");
+	(void)err;
+	qsort(s->texts, s->ntexts, sizeof(*s->texts), by_size);
 	for (size_t i = 0; i < s->ntexts; i++)
-		order[i] = &s->texts[i];
-	qsort(order, s->ntexts, sizeof(*order), by_size);
-	for (size_t i = 0; i < s->ntexts; i++)
-		put_text(s, order[i]);
-	free(order);
+		put_text(s, s->texts[i]);
 	while (last >= 0 && is_free(s, 0, last, s->columns, true))
 		last--;
 	while (first < last && is_free(s, 0, first, s->columns, true))

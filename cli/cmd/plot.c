@@ -119,9 +119,8 @@ struct job {
 	struct rfl_arena *arena;   /* owns the strings and lists below */
 	struct rfl_points *points; /* all points of the file */
 	struct rfl_points shown;   /* the selected ones; borrows their strings */
-	const char *selection;     /* description of the filters */
 	struct rfl_points *before; /* of --against */
-	double xlim[2], ylim[2];
+	struct rfl_plot_input in;  /* of all figures; without environments */
 	struct rfl_peaks *peaks;
 	json_t *options; /* as stored in pictures; NULL: they carry no data */
 	const char *font_dir;
@@ -205,7 +204,7 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 static const char *add_filter(struct job *j, const struct filter *f)
 {
 	const struct rfl_opt_list *asked = asked_of(j, f);
-	const char *text = j->selection;
+	const char *text = j->in.selection;
 
 	for (size_t i = 0; i < asked->n; i++) {
 		text = i ? rfl_arena_printf(j->arena, "%s, %s", text, asked->items[i])
@@ -244,8 +243,8 @@ static enum rfl_rc filter_points(struct job *j, struct rfl_err *err)
 				j->shown.points[kept++] = j->shown.points[i];
 		}
 		j->shown.n = kept;
-		j->selection = add_filter(j, f);
-		if (!j->selection)
+		j->in.selection = add_filter(j, f);
+		if (!j->in.selection)
 			return no_memory(err);
 	}
 	if (n > 0 && j->shown.n == 0)
@@ -358,17 +357,10 @@ static enum rfl_rc leave_out_envs(struct job *j, struct rfl_err *err)
 	if (envs->n < 2)
 		return RFL_OK; /* drawing it reports the reason */
 	for (size_t i = 0; i < envs->n; i++) {
-		const struct rfl_peaks_env *env = NULL;
-		struct rfl_plot_input in = {
-			.points = &j->shown,
-			.kind = (enum rfl_plot_kind)j->args->kind,
-			.before = j->before,
-			.before_name = j->args->against ? rfl_path_base(j->args->against) : NULL,
-		};
+		struct rfl_plot_input in = j->in;
 		struct rfl_err one = RFL_ERR_INIT;
-		enum rfl_rc rc = find_env(j, envs->items[i], &env, &one);
+		enum rfl_rc rc = find_env(j, envs->items[i], &in.env, &one);
 
-		in.env = env;
 		if (rc == RFL_OK)
 			rc = rfl_plot_check(&in, &one);
 		if (rc == RFL_OK)
@@ -416,30 +408,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 {
 	const struct rfl_plot_args *a = j->args;
 	const struct rfl_peaks_env **envs = rfl_arena_array(j->arena, n, sizeof(*envs));
-	struct rfl_plot_input in = {
-		.points = &j->shown,
-		.all = j->selection ? j->points : NULL,
-		.selection = j->selection,
-		.envs = envs,
-		.nenvs = n,
-		.overlay = a->layout == LAYOUT_OVERLAY,
-		.points_name = rfl_path_base(a->points),
-		.points_hash = j->points->hash,
-		.peaks_name = rfl_path_base(a->peaks),
-		.peaks_hash = j->peaks->hash,
-		.kind = (enum rfl_plot_kind)a->kind,
-		.before = j->before,
-		.before_name = a->against ? rfl_path_base(a->against) : NULL,
-		.version = RFL_VERSION,
-		.title = a->title,
-		.style = a->style,
-		.xlim = { j->xlim[0], j->xlim[1] },
-		.ylim = { j->ylim[0], j->ylim[1] },
-		.no_panel = !a->panel,
-		.labels = (enum rfl_plot_labels)a->labels,
-		.width = a->width,
-		.height = a->height,
-	};
+	struct rfl_plot_input in = j->in;
 	const struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
 	const size_t len = strlen(a->output_dir), first = j->noutputs;
 	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
@@ -453,6 +422,8 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		if ((rc = find_env(j, names[i], &envs[i], err)))
 			return rc;
 	in.env = envs[0];
+	in.envs = envs;
+	in.nenvs = n;
 	rfl_buf_init(&data, RFL_DATA_MAX);
 	rc = rfl_plot_roofline(&in, &scene, err);
 	if (rc == RFL_OK && j->options) {
@@ -505,7 +476,21 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_args *a,
 				  struct rfl_err *err)
 {
-	struct job j = { .cli = cli, .args = a, .arena = rfl_arena_new(0) };
+	struct job j = {
+		.cli = cli,
+		.args = a,
+		.arena = rfl_arena_new(0),
+		.in = { .overlay = a->layout == LAYOUT_OVERLAY,
+			.kind = (enum rfl_plot_kind)a->kind,
+			.before_name = a->against ? rfl_path_base(a->against) : NULL,
+			.version = RFL_VERSION,
+			.title = a->title,
+			.style = a->style,
+			.no_panel = !a->panel,
+			.labels = (enum rfl_plot_labels)a->labels,
+			.width = a->width,
+			.height = a->height },
+	};
 	const bool compare = a->kind == RFL_PLOT_COMPARE;
 	enum rfl_rc rc = RFL_OK;
 
@@ -523,8 +508,8 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_arg
 		rc = no_memory(err);
 		goto done;
 	}
-	if ((rc = parse_limits(&j, "--xlim", a->xlim, j.xlim, err)) ||
-	    (rc = parse_limits(&j, "--ylim", a->ylim, j.ylim, err)))
+	if ((rc = parse_limits(&j, "--xlim", a->xlim, j.in.xlim, err)) ||
+	    (rc = parse_limits(&j, "--ylim", a->ylim, j.in.ylim, err)))
 		goto done;
 	if (a->picture) {
 		j.points = a->picture->points;
@@ -545,10 +530,17 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_arg
 	rfl_figure_data_clean(j.points);
 	if (j.before)
 		rfl_figure_data_clean(j.before);
+	j.in.points = &j.shown;
+	j.in.points_name = rfl_path_base(a->points);
+	j.in.points_hash = j.points->hash;
+	j.in.peaks_name = rfl_path_base(a->peaks);
+	j.in.peaks_hash = j.peaks->hash;
+	j.in.before = j.before;
 	if ((rc = filter_points(&j, err)) || (rc = select_envs(&j, err)) ||
 	    (rc = leave_out_envs(&j, err)) ||
 	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
 		goto done;
+	j.in.all = j.in.selection ? j.points : NULL;
 	rfl_cli_warn_doubts(j.peaks, &j.shown, &a->runs.env);
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
 	if (!j.outputs)

@@ -2,6 +2,7 @@
  * of the terminal. */
 #include "cli/cmd/plot_data.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,6 @@ static json_t *value_of(const struct rfl_opt *row, const void *args)
 {
 	const void *member = (const char *)args + row->offset;
 	const struct rfl_opt_list *texts = member;
-	const struct rfl_opt_int_list *numbers = member;
 	const char *text;
 	char number[RFL_NUM_MAX], *copy;
 	json_t *list;
@@ -54,17 +54,13 @@ static json_t *value_of(const struct rfl_opt *row, const void *args)
 		free(copy);
 		return list;
 	case RFL_OPT_LIST:
-	case RFL_OPT_INT_LIST:
 		break;
+	case RFL_OPT_INT_LIST:
+		assert(!"plot has no such option");
 	}
 	list = json_array();
-	if (row->kind == RFL_OPT_LIST)
-		for (size_t i = 0; i < texts->n; i++)
-			(void)json_array_append_new(list, json_string(texts->items[i]));
-	else
-		for (size_t i = 0; i < numbers->n; i++)
-			(void)json_array_append_new(
-				list, json_sprintf("%lld", (long long)numbers->items[i]));
+	for (size_t i = 0; i < texts->n; i++)
+		(void)json_array_append_new(list, json_string(texts->items[i]));
 	return list;
 }
 

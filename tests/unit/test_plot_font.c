@@ -160,6 +160,20 @@ static void long_texts_are_cut(void **state)
 	rfl_scene_free(s);
 }
 
+/* A line that fits exactly is not broken before its last word. */
+static void lines_use_their_whole_width(void **state)
+{
+	const double width = rfl_width("one two", 10) + 1e-9;
+
+	(void)state;
+	assert_int_equal(rfl_text_line("one two three", RFL_FACE_REGULAR, 10, width), 7);
+	assert_int_equal(rfl_text_line("one two  three", RFL_FACE_REGULAR, 10, width), 7);
+	assert_int_equal(rfl_text_line("one two", RFL_FACE_REGULAR, 10, width), 7);
+	assert_int_equal(rfl_text_line("one twos", RFL_FACE_REGULAR, 10, width), 3);
+	assert_int_equal(rfl_text_line("onetwothree", RFL_FACE_REGULAR, 10, width), 7);
+	assert_int_equal(rfl_text_line("one", RFL_FACE_REGULAR, 10, 0), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +183,7 @@ int main(void)
 		cmocka_unit_test(numbers_have_three_digits),
 		cmocka_unit_test(names_are_for_people),
 		cmocka_unit_test(long_texts_are_cut),
+		cmocka_unit_test(lines_use_their_whole_width),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,8 +66,8 @@ static struct rfl_box bounds(const struct rfl_prim *p)
 		q[0] = (struct rfl_xy){ p->at.line.x0, p->at.line.y0 };
 		q[1] = (struct rfl_xy){ p->at.line.x1, p->at.line.y1 };
 		return around(q, 2);
-	case RFL_PRIM_POLYLINE:
-		return around(p->at.polyline.points, p->at.polyline.n);
+	case RFL_PRIM_POLYGON:
+		return around(p->at.polygon.points, p->at.polygon.n);
 	case RFL_PRIM_RECT:
 		return p->at.rect;
 	case RFL_PRIM_MARKER:

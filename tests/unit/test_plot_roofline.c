@@ -539,14 +539,14 @@ static void a_wide_band_fills_the_corner(void **state)
 
 		if (strcmp(p->id, "band-roof-memory") != 0)
 			continue;
-		for (size_t k = 0; k < p->at.polyline.n; k++) {
-			left = fmin(left, p->at.polyline.points[k].x);
-			bottom = fmax(bottom, p->at.polyline.points[k].y);
+		for (size_t k = 0; k < p->at.polygon.n; k++) {
+			left = fmin(left, p->at.polygon.points[k].x);
+			bottom = fmax(bottom, p->at.polygon.points[k].y);
 		}
-		for (size_t k = 0; k < p->at.polyline.n; k++)
-			corner |= p->at.polyline.points[k].x <= left &&
-				  p->at.polyline.points[k].y >= bottom;
-		assert_int_equal(p->at.polyline.n, 5);
+		for (size_t k = 0; k < p->at.polygon.n; k++)
+			corner |= p->at.polygon.points[k].x <= left &&
+				  p->at.polygon.points[k].y >= bottom;
+		assert_int_equal(p->at.polygon.n, 5);
 		assert_true(corner);
 		found++;
 	}

@@ -24,9 +24,9 @@ static struct rfl_scene *small_scene(void)
 	p = rfl_scene_line(s, 0, 0, 120, 80, red, 1.5);
 	p->dash = RFL_DASH_DASHED;
 	p->id = "diagonal";
-	p = rfl_scene_polyline(s, points, 3, red, 1);
-	p->at.polyline.closed = true;
-	p->fill = half;
+	p = rfl_scene_polygon(s, points, 3, half);
+	p->stroke = red;
+	p->width = 1;
 	rfl_scene_rect(s, (struct rfl_box){ 40, 40, 30, 20 }, half)->tip = "a < b";
 	rfl_scene_marker(s, RFL_MARKER_CIRCLE, 90, 20, 7, red, half, 1);
 	rfl_scene_marker(s, RFL_MARKER_TRIANGLE, 90, 50, 7, red, RFL_COLOR_NONE, 0);
@@ -170,8 +170,9 @@ static struct rfl_scene *any_scene(uint64_t *r, size_t n)
 			p = rfl_scene_line(s, a, b, c, d, color, any_number(r));
 			break;
 		case 1:
-			p = rfl_scene_polyline(s, xy, next(r) % 4, color, 1);
-			p->at.polyline.closed = i % 2;
+			p = rfl_scene_polygon(s, xy, next(r) % 4, color);
+			p->stroke = i % 2 ? color : RFL_COLOR_NONE;
+			p->width = 1;
 			break;
 		case 2:
 			p = rfl_scene_rect(s, (struct rfl_box){ a, b, c, d }, color);
