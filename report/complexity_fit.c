@@ -13,15 +13,8 @@
 #include "complexity/op.h"
 
 /* A column for a struct member; the key is the name of the member. */
-#define TEXT_COLUMN(type_, member_, title_)                                  \
-	{                                                                    \
-		.key = #member_, .title = (title_), RFL_CELL(type_, member_) \
-	}
-#define INT_COLUMN(type_, member_, title_, when_)                                            \
-	{                                                                                    \
-		.key = #member_, .title = (title_), .kind = RFL_COLUMN_INT, .when = (when_), \
-		RFL_CELL(type_, member_)                                                     \
-	}
+#define TEXT(type, member, ...) RFL_COLUMN(TEXT, type, member, #member, __VA_ARGS__)
+#define INT(type, member, ...)  RFL_COLUMN(INT, type, member, #member, __VA_ARGS__)
 
 /* A row with the fit of a network. */
 struct line {
@@ -158,14 +151,9 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 			   enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		TEXT_COLUMN(struct part, what, "Memory"),
-		{ .key = "bytes",
-		  .title = "MiB",
-		  .kind = RFL_COLUMN_INT,
-		  .scale = RFL_MIB,
-		  .decimals = 1,
-		  RFL_CELL(struct part, bytes) },
-		TEXT_COLUMN(struct part, note, "Meaning"),
+		TEXT(struct part, what, "Memory"),
+		INT(struct part, bytes, "MiB", .scale = RFL_MIB, .decimals = 1),
+		TEXT(struct part, note, "Meaning"),
 	};
 	const struct rfl_fit *fit = s->fit;
 	const struct line l = line_of(s);
@@ -202,25 +190,23 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 	return rc;
 }
 
-#define INT(key_, title_, member_) \
-	.key = key_, .title = title_, .kind = RFL_COLUMN_INT, RFL_CELL(struct line, member_)
-#define BYTES(key_, title_, member_, when_) \
-	INT(key_, title_, member_), .scale = RFL_MIB, .decimals = 1, .when = (when_)
+#define FIT(key, member, ...)   RFL_COLUMN(INT, struct line, member, key, __VA_ARGS__)
+#define BYTES(key, member, ...) FIT(key, member, __VA_ARGS__, .scale = RFL_MIB, .decimals = 1)
 
 static const struct rfl_column fit_columns[] = {
-	{ .key = "model", .title = "Model", RFL_CELL(struct line, model) },
-	{ INT("context", "Context", context), .when = CONTEXT },
-	{ INT("largest_batch", "Largest batch", batch) },
-	{ BYTES("peak_bytes", "Peak (MiB)", peak, 0) },
-	{ .key = "peak_at", .title = "Peak in", RFL_CELL(struct line, peak_at) },
-	{ BYTES("weights_bytes", "Weights (MiB)", weights, 0) },
-	{ BYTES("state_bytes", "State (MiB)", state, 0) },
-	{ BYTES("rest_bytes", "Rest (MiB)", rest, 0) },
-	{ BYTES("free_bytes", "Free (MiB)", spare, SPARE) },
-	{ BYTES("next_peak_bytes", "Next peak (MiB)", next_peak, SPARE) },
-	{ INT("context_batch", "At batch", context_batch), .when = CONTEXT },
-	{ INT("largest_context", "Largest context", largest_context), .when = CONTEXT },
-	{ BYTES("context_peak_bytes", "Context peak (MiB)", context_peak, CONTEXT) },
+	TEXT(struct line, model, "Model"),
+	FIT("context", context, "Context", .when = CONTEXT),
+	FIT("largest_batch", batch, "Largest batch"),
+	BYTES("peak_bytes", peak, "Peak (MiB)"),
+	TEXT(struct line, peak_at, "Peak in"),
+	BYTES("weights_bytes", weights, "Weights (MiB)"),
+	BYTES("state_bytes", state, "State (MiB)"),
+	BYTES("rest_bytes", rest, "Rest (MiB)"),
+	BYTES("free_bytes", spare, "Free (MiB)", .when = SPARE),
+	BYTES("next_peak_bytes", next_peak, "Next peak (MiB)", .when = SPARE),
+	FIT("context_batch", context_batch, "At batch", .when = CONTEXT),
+	FIT("largest_context", largest_context, "Largest context", .when = CONTEXT),
+	BYTES("context_peak_bytes", context_peak, "Context peak (MiB)", .when = CONTEXT),
 };
 
 enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_format format,
@@ -343,12 +329,12 @@ enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_sum
 				  struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		TEXT_COLUMN(struct layer, name, "Layer"),
-		TEXT_COLUMN(struct layer, type, "(type)"),
-		TEXT_COLUMN(struct layer, output, "Output shape"),
-		INT_COLUMN(struct layer, params, "Param #", 0),
-		INT_COLUMN(struct layer, macs, "MACs", 0),
-		INT_COLUMN(struct layer, flops, "FLOPs", 0),
+		TEXT(struct layer, name, "Layer"),
+		TEXT(struct layer, type, "(type)"),
+		TEXT(struct layer, output, "Output shape"),
+		INT(struct layer, params, "Param #"),
+		INT(struct layer, macs, "MACs"),
+		INT(struct layer, flops, "FLOPs"),
 	};
 	const struct rfl_net *net = s->net;
 	struct layer l = { .name = "total", .type = "", .output = "" };
@@ -424,19 +410,15 @@ struct peer_row {
 };
 
 static const struct rfl_column peer_columns[] = {
-	TEXT_COLUMN(struct peer_row, model, "Model"),
-	INT_COLUMN(struct peer_row, context, "Context", CONTEXT),
-	TEXT_COLUMN(struct peer_row, tool, "Tool"),
-	TEXT_COLUMN(struct peer_row, version, "Version"),
-	TEXT_COLUMN(struct peer_row, prints, "Prints"),
-	TEXT_COLUMN(struct peer_row, unit, "Means"),
-	INT_COLUMN(struct peer_row, total, "Total", 0),
-	INT_COLUMN(struct peer_row, core, "Core count", 0),
-	{ .key = "ratio",
-	  .title = "Ratio",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 5,
-	  RFL_CELL(struct peer_row, ratio) },
+	TEXT(struct peer_row, model, "Model"),
+	INT(struct peer_row, context, "Context", .when = CONTEXT),
+	TEXT(struct peer_row, tool, "Tool"),
+	TEXT(struct peer_row, version, "Version"),
+	TEXT(struct peer_row, prints, "Prints"),
+	TEXT(struct peer_row, unit, "Means"),
+	INT(struct peer_row, total, "Total"),
+	INT(struct peer_row, core, "Core count"),
+	RFL_COLUMN(REAL, struct peer_row, ratio, "ratio", "Ratio", .digits = 5),
 };
 
 static enum rfl_rc add_peer(struct rfl_table *t, struct rfl_summary *s, const struct rfl_peer *peer,
