@@ -125,9 +125,7 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	bool any = false; /* configuration with a result */
-	struct rfl_buf name;
 
-	rfl_buf_init(&name, 0);
 	rfl_page_heading(page, 3, "As counted by %s", r->peer->name);
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
 		struct rfl_err why = RFL_ERR_INIT;
@@ -139,10 +137,9 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		else
 			rfl_page_text(page, RFL_BLOCK_ITEM, "%s left out: %s.",
-				      rfl_report__name(r, &r->repeats->configs[i], &name), why.msg);
+				      rfl_report__name(r, page, &r->repeats->configs[i]), why.msg);
 		any = true;
 	}
-	rfl_buf_fini(&name);
 	if (!any)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "No run can be counted by this tool; name runs with --metrics.");

@@ -457,9 +457,8 @@ static struct rfl_table *table_of(const struct part *p, struct rfl_page *page)
 	size_t n = 1;
 
 	for (size_t i = 0; i < p->ncolumns; i++) {
-		const char *title = rfl_arena_printf(page->arena, "Run %" PRId64, p->runs[i]);
+		const char *title = rfl_page_printf(page, "Run %" PRId64, p->runs[i]);
 
-		page->failed |= !title;
 		columns[n++] = (struct rfl_column){ .title = title, .kind = RFL_COLUMN_REAL };
 	}
 	if (p->ncolumns == 0)
