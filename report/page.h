@@ -99,9 +99,9 @@ enum rfl_rc rfl_page__pdf(const struct rfl_page *p, struct rfl_buf *out, struct 
 /** Append text with HTML characters escaped, for content and quoted attributes. */
 void rfl_html_escape(struct rfl_buf *out, const char *text);
 
-/** Whether Markdown would interpret the character at `s` in a text as markup. An underscore within
- * a word is text. */
-bool rfl_md_is_markup(const char *text, const char *s);
+/** Append text with Markdown's markup escaped. An underscore within a word is text.
+ * @param more  other characters to escape */
+void rfl_md_put(struct rfl_buf *out, const char *text, const char *more, const char *line_break);
 
 /** The style sheets and the script, compiled in. */
 struct rfl_page_file {
