@@ -318,8 +318,8 @@ static enum rfl_rc place(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	enum rfl_rc rc;
 
 	if (!peaks)
-		r->mfu_reason = "use --peaks FILE with the ceilings of the environment, which "
-				"'roofline peaks measure' writes";
+		r->mfu_reason = "no ceilings of the environment; measure them with 'roofline peaks "
+				"measure', and add --peaks FILE";
 	else if (isnan(r->samples_per_s))
 		r->mfu_reason = UNMEASURED;
 	if (!peaks || isnan(r->ai))
@@ -598,7 +598,7 @@ static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
 		for (before = s->rows; !rfl_text_same(before->mfu_reason, r->mfu_reason);)
 			before++;
 		if (before == r)
-			rfl_table_note(t, "MFU and bound are unknown: %s", r->mfu_reason);
+			rfl_table_note(t, "No MFU and no bound: %s", r->mfu_reason);
 	}
 }
 
