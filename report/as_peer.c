@@ -77,19 +77,14 @@ done:
 static double lower_bound(const struct rfl_report *r, const struct rfl_ledger_row *row,
 			  double flop_per_s)
 {
-	const struct rfl_peaks_env *env = r->peaks ? rfl_peaks_find(r->peaks, row->env) : NULL;
-	const struct rfl_ceiling *c = NULL;
-	const struct rfl_peak *compute, *dram;
+	struct rfl_attain_roof roof;
 
-	if (!env || !row->backend ||
-	    rfl_ceiling_find(row->backend, row->precision, &c, NULL) != RFL_OK)
+	if (!r->peaks || rfl_attain_find(r->peaks, row->env, row->precision, RFL_FUSION_UNFUSED,
+					 &roof, NULL) != RFL_OK)
 		return NAN;
-	compute = rfl_peaks_compute(env, rfl_ceiling_key(c, env));
-	dram = rfl_peaks_dram(env);
-	if (!compute || !dram || !rfl_peak_usable(compute) || !rfl_peak_usable(dram))
-		return NAN;
-	return rfl_roof_lower_bound_ai(&(struct rfl_roof){ compute->value, dram->value },
-				       flop_per_s);
+	return rfl_roof_lower_bound_ai(
+		&(struct rfl_roof){ roof.compute_flop_per_s, roof.bandwidth_byte_per_s },
+		flop_per_s);
 }
 
 static enum rfl_rc fill(const struct rfl_report *r, const struct rfl_repeats_config *c,

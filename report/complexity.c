@@ -700,6 +700,8 @@ enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,
 		add_keys(&memory, r, OF_MEMORY);
 		memory.table = rfl_table_new(memory.columns, memory.n);
 	}
+	if (!work.table || (memory.n && !memory.table))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		rc = add_network(&work, &memory, r, r->items[i], people, err);
 	if (rc != RFL_OK) {

@@ -287,7 +287,9 @@ static json_t *point_of(const struct rfl_point *p)
 /* The name of a file without its folder, and its hash. */
 static json_t *file_of(const char *path, const char *hash)
 {
-	return json_pack("{s:s, s:s}", "name", path ? rfl_path_base(path) : "", "hash", hash);
+	/* a name may contain invalid UTF-8, which the writer replaces */
+	return json_pack("{s:o, s:s}", "name", json_string_nocheck(path ? rfl_path_base(path) : ""),
+			 "hash", hash);
 }
 
 /* The data for page.js: points of steps, then of parts. */

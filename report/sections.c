@@ -191,18 +191,12 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 
 /* ---- environment and commands ---- */
 
-struct env_row {
-	const char *field, *value;
-};
-
-static const struct rfl_column of_env[] = {
-	{ TEXT(struct env_row, field, "Field") },
-	{ TEXT(struct env_row, value, "Value") },
-};
+static const struct rfl_column of_env[] = { { .title = "Field" }, { .title = "Value" } };
 
 static void add_field(const char *field, const char *value, void *ctx)
 {
-	rfl_table_add(ctx, &(struct env_row){ field, value }, 1, sizeof(struct env_row));
+	rfl_table_text(ctx, field);
+	rfl_table_text(ctx, value);
 }
 
 void rfl_report__environment(const struct rfl_report *r, struct rfl_page *page)

@@ -105,8 +105,8 @@ static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row
 			  const struct rfl_sweep_row *b)
 {
 	const unsigned free = r->kind == RFL_REPORT_ATTENTION
-				      ? RFL_SWEEP_SIZE | RFL_SWEEP_ATTENTION_FORM
-				      : RFL_SWEEP_SIZE;
+				      ? RFL_SWEEP_OTHER_SIZE | RFL_SWEEP_OTHER_ATTENTION
+				      : RFL_SWEEP_OTHER_SIZE;
 
 	return !(rfl_sweep_differs(a, b) & ~free);
 }
@@ -277,16 +277,12 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 		least = fmin(least, ratio);
 		most = fmax(most, ratio);
 	}
-	if (measured == 1 || (measured && most - least < 5e-4))
+	if (measured)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The measured peak of %zu of %zu configuration%s is %.3g times the "
+			      "The measured peak of %zu of %zu configuration%s is %.3g%s times the "
 			      "predicted one.",
-			      measured, s->n, plural(s->n), most);
-	else if (measured)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The measured peak of %zu of %zu configurations is between %.3g and "
-			      "%.3g times the predicted one.",
-			      measured, s->n, least, most);
+			      measured, s->n, plural(s->n), least,
+			      most - least < 5e-4 ? "" : rfl_page_printf(page, " to %.3g", most));
 	else
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "Memory was not measured, only predicted; --profile-memory records "

@@ -181,14 +181,7 @@ void rfl_report__training_summary(const struct rfl_report *r, struct rfl_page *p
 	rfl_buf_fini(&text);
 }
 
-struct setting {
-	const char *name, *value;
-};
-
-static const struct rfl_column of_settings[] = {
-	{ TEXT(struct setting, name, "Setting") },
-	{ TEXT(struct setting, value, "Value") },
-};
+static const struct rfl_column of_settings[] = { { .title = "Setting" }, { .title = "Value" } };
 
 /* "0.001 in epochs 1 to 5, 0.0001 in epochs 6 to 10" */
 static void put_rates(const struct rfl_epochs *e, struct rfl_buf *out)

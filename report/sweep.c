@@ -371,7 +371,7 @@ void rfl_sweep_compare(struct rfl_sweep *s, enum rfl_sweep_by by)
 	const struct rfl_sweep_row *first =
 		s->rows; /* has the value with which others are compared */
 
-	for (size_t i = 1; s->in_report && setting == RFL_SWEEP_WARMUP && i < s->n; i++)
+	for (size_t i = 1; s->in_report && setting == RFL_SWEEP_OTHER_WARMUP && i < s->n; i++)
 		if (s->rows[i].warmup >= 0 &&
 		    (first->warmup < 0 || s->rows[i].warmup < first->warmup))
 			first = &s->rows[i];
@@ -609,7 +609,7 @@ static bool is_memory_known(const struct rfl_sweep *s, const struct rfl_sweep_ro
 	for (const struct rfl_sweep_row *o = s->rows; isnan(r->measured_peak) && o < s->rows + s->n;
 	     o++)
 		if (o != r && (o < r || !isnan(o->measured_peak)) &&
-		    !(rfl_sweep_differs(o, r) & ~(unsigned)RFL_SWEEP_WARMUP) &&
+		    !(rfl_sweep_differs(o, r) & ~(unsigned)RFL_SWEEP_OTHER_WARMUP) &&
 		    rfl_text_same(o->status, r->status))
 			return true;
 	return false;

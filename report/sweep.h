@@ -79,12 +79,12 @@ extern const char *const rfl_sweep_settings[];
 
 /** What two rows differ in: bits, the first in the order of enum rfl_sweep_by. */
 enum {
-	RFL_SWEEP_PRECISION = 1,
-	RFL_SWEEP_ATTENTION_FORM = 2,
-	RFL_SWEEP_GRAPH = 4,
-	RFL_SWEEP_WARMUP = 8,
-	RFL_SWEEP_SIZE = 16, /**< model or context */
-	RFL_SWEEP_REST = 32, /**< environment, mode, batch size, optimizer or clipping */
+	RFL_SWEEP_OTHER_PRECISION = 1,
+	RFL_SWEEP_OTHER_ATTENTION = 2,
+	RFL_SWEEP_OTHER_GRAPH = 4,
+	RFL_SWEEP_OTHER_WARMUP = 8,
+	RFL_SWEEP_OTHER_SIZE = 16, /**< model or context */
+	RFL_SWEEP_OTHER_REST = 32, /**< environment, mode, batch size, optimizer or clipping */
 };
 unsigned rfl_sweep_differs(const struct rfl_sweep_row *a, const struct rfl_sweep_row *b);
 

@@ -309,7 +309,7 @@ bool rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena,
 	*ret = (struct rfl_table_texts){
 		.ncolumns = t->ncolumns,
 		.nrows = 1 + rfl_table_rows(t),
-		.cells = rfl_arena_array(arena, n, sizeof(*ret->cells)),
+		.cells = rfl_arena_array(arena, n + 1, sizeof(*ret->cells)),
 		.columns = t->columns,
 		.nnotes = t->nnotes,
 		.notes = t->notes,
