@@ -136,17 +136,6 @@ struct part {
 	int64_t bytes;
 };
 
-/* @param batch  appended to `what`; 0: none */
-static void add_part(struct rfl_table *t, int64_t bytes, const char *note, const char *what,
-		     long long batch)
-{
-	char text[RFL_NUM_MAX + 32];
-	const struct part part = { .bytes = bytes, .note = note, .what = batch ? text : what };
-
-	(void)snprintf(text, sizeof(text), "%s %lld", what, batch);
-	rfl_table_add(t, &part, 1, sizeof(part));
-}
-
 static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s,
 			   enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
 {
@@ -159,24 +148,28 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 	const struct line l = line_of(s);
 	const long long batch = fit->batch ? (long long)fit->batch : 1;
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	char peak[64], next[64];
+	const struct part parts[] = {
+		{ r->device.name, "total memory", r->device.memory_bytes },
+		{ r->device.reserve_bytes ? "reserved (--reserve)" : NULL,
+		  "context, workspaces, error correction", r->device.reserve_bytes },
+		{ "for tensors", "remaining memory", fit->bytes },
+		{ peak, fit->peak_at, l.peak },
+		{ "of which weights and buffers", "always allocated", l.weights },
+		{ fit->training ? "of which optimizer state" : NULL, "always allocated", l.state },
+		{ fit->training ? "of which activations and gradients" : "of which activations",
+		  "including batch and temporaries", l.rest },
+		{ fit->batch ? "unused" : NULL, "not enough for one more sample", l.spare },
+		{ l.next_peak != RFL_INT_UNKNOWN ? next : NULL, "does not fit", l.next_peak },
+	};
 	enum rfl_rc rc;
 
+	(void)snprintf(peak, sizeof(peak), "peak at batch %lld", batch);
+	(void)snprintf(next, sizeof(next), "peak at batch %lld", batch + 1);
 	put_answer(r, s, out);
-	add_part(t, r->device.memory_bytes, "total memory", r->device.name, 0);
-	if (r->device.reserve_bytes)
-		add_part(t, r->device.reserve_bytes, "context, workspaces, error correction",
-			 "reserved (--reserve)", 0);
-	add_part(t, fit->bytes, "remaining memory", "for tensors", 0);
-	add_part(t, l.peak, fit->peak_at, "peak at batch", batch);
-	add_part(t, l.weights, "always allocated", "of which weights and buffers", 0);
-	if (fit->training)
-		add_part(t, l.state, "always allocated", "of which optimizer state", 0);
-	add_part(t, l.rest, "including batch and temporaries",
-		 fit->training ? "of which activations and gradients" : "of which activations", 0);
-	if (fit->batch)
-		add_part(t, l.spare, "not enough for one more sample", "unused", 0);
-	if (l.next_peak != RFL_INT_UNKNOWN)
-		add_part(t, l.next_peak, "does not fit", "peak at batch", batch + 1);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		if (parts[i].what)
+			rfl_table_add(t, &parts[i], 1, sizeof(parts[i]));
 	rfl_table_note(t,
 		       "Peak: the maximum size of all tensors at any time in the %s, on a %s. MiB "
 		       "= 2^20 bytes.",
