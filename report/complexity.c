@@ -171,8 +171,7 @@ static void put_needs(struct rfl_table *t, const void *row)
 						: "");
 }
 
-enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf *out,
-					 struct rfl_err *err)
+struct rfl_table *rfl_complexity_columns_table(void)
 {
 	static const struct rfl_column columns[] = {
 		{ .key = "column", .title = "Column", RFL_CELL(struct column, column.key) },
@@ -186,7 +185,7 @@ enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf 
 	rfl_table_add(t, all_columns, RFL_ARRAY_LEN(all_columns), sizeof(all_columns[0]));
 	rfl_table_note(t, "--columns report selects the table of older reports: model, params, "
 			  "forward_macs, batch_forward_flops and notes.");
-	return rfl_table_finish(t, format, out, err);
+	return t;
 }
 
 enum { MAX_COLUMNS = 64 };

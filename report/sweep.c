@@ -531,7 +531,7 @@ static const struct rfl_column main_columns[] = {
 	TEXT(dtype, "", "dtype", SETTING),
 	TEXT(form, "", "attention", SETTING),
 	PUT(put_compiled, "", "compiled", SETTING),
-	INT(warmup, "", "warm-up", SETTING, .when = TIMES),
+	INT(warmup, "", "warm-up", SETTING),
 	INT(batch, "", "batch size", SETTING),
 	TEXT(mode, "", "mode", SETTING),
 	TEXT(optimizer, "", "optimizer", SETTING),
