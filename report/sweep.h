@@ -30,6 +30,9 @@ struct rfl_sweep_row {
 	/* Seconds per step, over the steps of all runs that are ok. `both` is forward + backward.
 	 */
 	struct rfl_stats forward, backward, both, optimizer_step, step;
+	struct {
+		double forward, backward, step;
+	} deviation; /**< std / mean of these */
 	double samples_per_s, tokens_per_s;
 	/* counted; model_flops without what the backward pass repeats */
 	double model_flops, flops, bytes;

@@ -134,6 +134,7 @@ void rfl_table_real(struct rfl_table *t, double value)
 static void add_member(struct rfl_table *t, const struct rfl_column *c, const void *row)
 {
 	union {
+		bool flag;
 		const char *text;
 		const void *row;
 		int small;
@@ -157,7 +158,9 @@ static void add_member(struct rfl_table *t, const struct rfl_column *c, const vo
 			rfl_table_real(t, *rfl_field_real_at(c->field, at));
 		else
 			rfl_table_int(t, *rfl_field_int_at(c->field, at));
-	} else if (c->kind == RFL_COLUMN_TEXT)
+	} else if (c->kind == RFL_COLUMN_TEXT && c->size == sizeof(v.flag))
+		rfl_table_bool(t, v.flag);
+	else if (c->kind == RFL_COLUMN_TEXT)
 		rfl_table_text(t, v.text);
 	else if (c->kind == RFL_COLUMN_REAL)
 		rfl_table_real(t, v.real);
