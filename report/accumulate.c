@@ -29,23 +29,17 @@ struct row {
 	int64_t stuck;    /* additions after which the sum no longer changes; unknown: it does */
 };
 
-#define REAL(key_, title_, member, digits_)                                              \
-	{                                                                                \
-		RFL_CELL(struct row, member), .key = key_, .title = title_,              \
-					      .kind = RFL_COLUMN_REAL, .digits = digits_ \
-	}
+#define REAL(member, ...) RFL_COLUMN(REAL, struct row, member, __VA_ARGS__)
 
 static const struct rfl_column columns[] = {
-	{ RFL_CELL(struct row, name), .key = "sum_of", .title = "Sum" },
-	{ RFL_CELL(struct row, sum), .key = "sum", .title = "Result", .kind = RFL_COLUMN_REAL,
-	  .decimals = 4 },
-	REAL("error", "Error", error, 3),
-	REAL("addend", "Stored addend", addend, 9),
-	REAL("error_of_addend", "error of the addend", of_addend, 3),
-	REAL("error_of_additions", "error of the additions", of_sum, 3),
-	REAL("spacing", "Spacing", spacing, 3),
-	{ RFL_CELL(struct row, stuck), .key = "stuck_after", .title = "Stuck after",
-	  .kind = RFL_COLUMN_INT },
+	RFL_COLUMN(TEXT, struct row, name, "sum_of", "Sum"),
+	REAL(sum, "sum", "Result", .decimals = 4),
+	REAL(error, "error", "Error", .digits = 3),
+	REAL(addend, "addend", "Stored addend", .digits = 9),
+	REAL(of_addend, "error_of_addend", "error of the addend", .digits = 3),
+	REAL(of_sum, "error_of_additions", "error of the additions", .digits = 3),
+	REAL(spacing, "spacing", "Spacing", .digits = 3),
+	RFL_COLUMN(INT, struct row, stuck, "stuck_after", "Stuck after"),
 };
 
 /* Note what makes most of the error. */

@@ -48,7 +48,7 @@ struct analysis {
 	struct rfl_page *page;
 	struct rated *rated;
 	size_t n;
-	struct rfl_buf name, text; /* scratch */
+	struct rfl_buf text; /* scratch */
 };
 
 static enum limit limit_of(const struct rfl_point *p)
@@ -69,7 +69,6 @@ static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page
 	const size_t most = r->points ? r->points->n : 0;
 
 	*a = (struct analysis){ .r = r, .page = page };
-	rfl_buf_init(&a->name, 0);
 	rfl_buf_init(&a->text, 0);
 	a->rated = rfl_arena_array(page->arena, most + 1, sizeof(*a->rated));
 	page->failed |= !a->rated;
@@ -81,8 +80,7 @@ static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page
 
 static void fini(struct analysis *a)
 {
-	a->page->failed |= a->name.failed || a->text.failed;
-	rfl_buf_fini(&a->name);
+	a->page->failed |= a->text.failed;
 	rfl_buf_fini(&a->text);
 }
 
@@ -97,7 +95,7 @@ static void say_bounds(struct analysis *a)
 		for (size_t i = 0; i < a->n; i++)
 			if (a->rated[i].limit == limit && n++ < NAMES_MOST)
 				rfl_buf_printf(&a->text, "%s%s (%.3g %%%s)", n > 1 ? "; " : "",
-					       rfl_report__point_name(a->rated[i].p, &a->name),
+					       rfl_report__point_name(a->page, a->rated[i].p),
 					       a->rated[i].p->percent_of_attainable,
 					       n > 1 ? "" : " of the roof");
 		if (n > NAMES_MOST)
@@ -112,7 +110,6 @@ static void say_bounds(struct analysis *a)
 static void say_shares(struct analysis *a)
 {
 	const struct rfl_point *best = NULL, *worst = NULL;
-	char name[256];
 
 	for (size_t i = 0; i < a->n; i++) {
 		const struct rfl_point *p = a->rated[i].p;
@@ -126,13 +123,12 @@ static void say_shares(struct analysis *a)
 	}
 	if (!best || best == worst)
 		return;
-	(void)snprintf(name, sizeof(name), "%s", rfl_report__point_name(best, &a->name));
 	rfl_page_text(a->page, RFL_BLOCK_ITEM,
 		      "The largest share of the roof is %.3g %% (%s: %.3g of %.3g GFLOP/s), the "
 		      "smallest %.3g %% (%s: %.3g of %.3g GFLOP/s).",
-		      best->percent_of_attainable, name, best->attained_gflops,
-		      best->attainable_gflops, worst->percent_of_attainable,
-		      rfl_report__point_name(worst, &a->name), worst->attained_gflops,
+		      best->percent_of_attainable, rfl_report__point_name(a->page, best),
+		      best->attained_gflops, best->attainable_gflops, worst->percent_of_attainable,
+		      rfl_report__point_name(a->page, worst), worst->attained_gflops,
 		      worst->attainable_gflops);
 }
 
@@ -143,7 +139,6 @@ static void say_models(struct analysis *a)
 
 	for (size_t i = 0; points && i < points->n; i++) {
 		const struct rfl_point *best = NULL, *worst = NULL;
-		char name[256];
 
 		for (size_t k = 0; k < points->n && rfl_report__first_of_env(points, i); k++) {
 			const struct rfl_point *p = &points->points[k];
@@ -158,12 +153,12 @@ static void say_models(struct analysis *a)
 		}
 		if (!best || rfl_text_same(best->model, worst->model))
 			continue;
-		(void)snprintf(name, sizeof(name), "%s", rfl_report__point_name(worst, &a->name));
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
 			      "The attained rate is between %.4g GFLOP/s (%s, %.3g FLOP/byte) and "
 			      "%.4g GFLOP/s (%s, %.3g FLOP/byte), a factor of %.3g.",
-			      worst->attained_gflops, name, worst->ai, best->attained_gflops,
-			      rfl_report__point_name(best, &a->name), best->ai,
+			      worst->attained_gflops, rfl_report__point_name(a->page, worst),
+			      worst->ai, best->attained_gflops,
+			      rfl_report__point_name(a->page, best), best->ai,
 			      best->attained_gflops / worst->attained_gflops);
 	}
 }
@@ -224,7 +219,7 @@ static void say_headroom(struct analysis *a)
 				       p->data_wait_ms);
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
 			      "%s: %.3g %% less, from %s ms to %s ms at the %s roof%s.",
-			      rfl_report__point_name(p, &a->name), 100 * share_saved(p), from, to,
+			      rfl_report__point_name(a->page, p), 100 * share_saved(p), from, to,
 			      p->bound ? p->bound : "", rfl_buf_str(&a->text));
 	}
 }
@@ -317,7 +312,7 @@ static void say_spread(struct analysis *a)
 		      "= %zu).",
 		      steady, repeated, plural(repeated), steady == 1 ? "has" : "have",
 		      100 * RFL_REPEATS_CV_MAX, 100 * worst->cv,
-		      rfl_report__name(a->r, worst, &a->name), worst->n);
+		      rfl_report__name(a->r, a->page, worst), worst->n);
 	if (drifting)
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
 			      "%zu configuration%s from the first repeat to the last by more than "
@@ -460,18 +455,14 @@ static void say_fastest(struct analysis *a)
 		unit = most / best->stats.mean;
 		rfl_num_people(most, 4, mean);
 		rfl_num_people(best->stats.std * unit, 2, std);
-		(void)rfl_report__name(a->r, best, &a->name);
+		rfl_buf_reset(&a->text);
 		if (isnan(best->stats.std))
-			rfl_page_text(a->page, RFL_BLOCK_ITEM,
-				      "Highest throughput: %s %s/s (%s, one run).", mean,
-				      tokens ? "tokens" : "samples", rfl_buf_str(&a->name));
+			rfl_buf_puts(&a->text, "one run");
 		else
-			rfl_page_text(
-				a->page, RFL_BLOCK_ITEM,
-				"Highest throughput: %s %s/s with a standard deviation of %s (%s, "
-				"n = %zu).",
-				mean, tokens ? "tokens" : "samples", std, rfl_buf_str(&a->name),
-				best->n);
+			rfl_buf_printf(&a->text, "n = %zu, standard deviation %s", best->n, std);
+		rfl_page_text(a->page, RFL_BLOCK_ITEM, "Highest throughput: %s %s/s (%s, %s).",
+			      mean, tokens ? "tokens" : "samples",
+			      rfl_report__name(a->r, a->page, best), rfl_buf_str(&a->text));
 	}
 }
 

@@ -77,19 +77,14 @@ done:
 static double lower_bound(const struct rfl_report *r, const struct rfl_ledger_row *row,
 			  double flop_per_s)
 {
-	const struct rfl_peaks_env *env = r->peaks ? rfl_peaks_find(r->peaks, row->env) : NULL;
-	const struct rfl_ceiling *c = NULL;
-	const struct rfl_peak *compute, *dram;
+	struct rfl_attain_roof roof;
 
-	if (!env || !row->backend ||
-	    rfl_ceiling_find(row->backend, row->precision, &c, NULL) != RFL_OK)
+	if (!r->peaks || rfl_attain_find(r->peaks, row->env, row->precision, RFL_FUSION_UNFUSED,
+					 &roof, NULL) != RFL_OK)
 		return NAN;
-	compute = rfl_peaks_compute(env, rfl_ceiling_key(c, env));
-	dram = rfl_peaks_dram(env);
-	if (!compute || !dram || !rfl_peak_usable(compute) || !rfl_peak_usable(dram))
-		return NAN;
-	return rfl_roof_lower_bound_ai(&(struct rfl_roof){ compute->value, dram->value },
-				       flop_per_s);
+	return rfl_roof_lower_bound_ai(
+		&(struct rfl_roof){ roof.compute_flop_per_s, roof.bandwidth_byte_per_s },
+		flop_per_s);
 }
 
 static enum rfl_rc fill(const struct rfl_report *r, const struct rfl_repeats_config *c,
@@ -125,9 +120,7 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	bool any = false; /* configuration with a result */
-	struct rfl_buf name;
 
-	rfl_buf_init(&name, 0);
 	rfl_page_heading(page, 3, "As counted by %s", r->peer->name);
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
 		struct rfl_err why = RFL_ERR_INIT;
@@ -139,10 +132,9 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		else
 			rfl_page_text(page, RFL_BLOCK_ITEM, "%s left out: %s.",
-				      rfl_report__name(r, &r->repeats->configs[i], &name), why.msg);
+				      rfl_report__name(r, page, &r->repeats->configs[i]), why.msg);
 		any = true;
 	}
-	rfl_buf_fini(&name);
 	if (!any)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "No run can be counted by this tool; name runs with --metrics.");

@@ -43,58 +43,51 @@ struct column {
 	const char *help;
 };
 
-/* Members have the name of the key, except arrays and members of struct rfl_memory. */
-#define COLUMN(key_, title_, kind_, member_, ...)   \
-	.column = { .key = (key_),                  \
-		    .title = (title_),              \
-		    .kind = RFL_COLUMN_##kind_,     \
-		    RFL_CELL(struct line, member_), \
-		    __VA_ARGS__ }
-#define TEXT(key_, title_)                 COLUMN(#key_, title_, TEXT, key_, .scale = 0)
-#define INT(key_, title_, by_)             COLUMN(#key_, title_, INT, key_, .scale = (by_))
-#define INT_OF(key_, title_, member_, by_) COLUMN(key_, title_, INT, member_, .scale = (by_))
-#define REAL(key_, title_, by_)            COLUMN(#key_, title_, REAL, key_, .scale = (by_))
-#define PERCENT(key_, title_)              COLUMN(#key_, title_, REAL, key_, .decimals = 1)
-#define MODEL(key_, title_, by_)           INT(key_, title_, by_), .scope = OF_MODELS
-#define FLOPS(key_, title_, pass_)         INT_OF(key_, title_, pass_flops[RFL_PASS_##pass_], 1e9)
-#define AT(level_, kind_, key_, title_, member_, ...)                           \
-	COLUMN(key_, title_, kind_, member_[RFL_FUSION_##level_], __VA_ARGS__), \
-		.level = 1 + RFL_FUSION_##level_
+/* The title, and possibly other members of struct rfl_column, follow the member and the key. */
+#define COLUMN(kind_, member_, ...) .column = RFL_COLUMN(kind_, struct line, member_, __VA_ARGS__)
+#define TEXT(key_, ...)             COLUMN(TEXT, key_, #key_, __VA_ARGS__)
+#define INT(key_, ...)              COLUMN(INT, key_, #key_, __VA_ARGS__)
+#define REAL(key_, ...)             COLUMN(REAL, key_, #key_, __VA_ARGS__)
+#define MODEL(key_, ...)            INT(key_, __VA_ARGS__), .scope = OF_MODELS
+#define FLOPS(key_, title_, pass_) \
+	COLUMN(INT, pass_flops[RFL_PASS_##pass_], key_, title_, .scale = 1e9)
+#define OF_LEVEL(level_, kind_, member_, ...) \
+	COLUMN(kind_, member_[RFL_FUSION_##level_], __VA_ARGS__), .level = 1 + RFL_FUSION_##level_
 #define BYTES(level_, key_, title_) \
-	AT(level_, INT, key_ "_bytes", title_ " (MB)", bytes, .scale = 1e6)
-#define SHARE(level_, key_, title_)                                             \
-	AT(level_, REAL, key_ "_pct", title_ " (%)", bytes_pct, .decimals = 1), \
+	OF_LEVEL(level_, INT, bytes, key_ "_bytes", title_ " (MB)", .scale = 1e6)
+#define SHARE(level_, key_, title_)                                                   \
+	OF_LEVEL(level_, REAL, bytes_pct, key_ "_pct", title_ " (%)", .decimals = 1), \
 		.help = "share of " key_ "_bytes"
-#define INTENSITY(level_, key_)                                       \
-	AT(level_, REAL, key_ "_ai", "FLOP/B " key_, ai, .scale = 1), \
-		.help = "flops / " key_ "_bytes"
-#define MEMORY(key_, title_, member_, more_)                             \
-	INT_OF(key_ "_bytes", title_ " (MiB)", memory.member_, RFL_MIB), \
+#define INTENSITY(level_, key_) \
+	OF_LEVEL(level_, REAL, ai, key_ "_ai", "FLOP/B " key_), .help = "flops / " key_ "_bytes"
+#define MEMORY(key_, title_, member_, more_)                                           \
+	COLUMN(INT, memory.member_, key_ "_bytes", title_ " (MiB)", .scale = RFL_MIB), \
 		.scope = OF_MODELS, .needs = NEEDS_MEMORY | (more_)
 
 static const struct column all_columns[] = {
 	{ TEXT(model, "Model"), .help = "name of the network" },
-	{ INT(context, "Context", 1), .help = "tokens per sample" },
-	{ INT(batch, "Batch", 1), .help = "samples per pass" },
+	{ INT(context, "Context"), .help = "tokens per sample" },
+	{ INT(batch, "Batch"), .help = "samples per pass" },
 	{ TEXT(name, "Name"), .scope = OF_PARTS, .help = "name of the module, layer or kind" },
 	{ TEXT(kind, "Kind"), .scope = OF_LAYERS, .help = "operation of the layer" },
 	{ TEXT(output, "Output"), .scope = OF_LAYERS, .help = "output shape for one sample" },
-	{ INT(params, "Params", 1), .help = "parameters" },
-	{ PERCENT(params_pct, "Params (%)"), .help = "share of params" },
-	{ MODEL(trained, "Trained", 1), .help = "parameters that are not frozen" },
-	{ MODEL(buffers, "Buffers", 1), .help = "running statistics" },
-	{ MODEL(forward_macs, "GMACs/sample", 1e9),
+	{ INT(params, "Params"), .help = "parameters" },
+	{ REAL(params_pct, "Params (%)", .decimals = 1), .help = "share of params" },
+	{ MODEL(trained, "Trained"), .help = "parameters that are not frozen" },
+	{ MODEL(buffers, "Buffers"), .help = "running statistics" },
+	{ MODEL(forward_macs, "GMACs/sample", .scale = 1e9),
 	  .help = "MACs of the forward pass for one sample" },
-	{ MODEL(forward_flops, "GFLOPs/sample", 1e9), .help = "2 x forward_macs" },
-	{ MODEL(macs_excl_padding, "GMACs unpadded", 1e9),
+	{ MODEL(forward_flops, "GFLOPs/sample", .scale = 1e9), .help = "2 x forward_macs" },
+	{ MODEL(macs_excl_padding, "GMACs unpadded", .scale = 1e9),
 	  .help = "forward_macs without taps in the padding" },
-	{ MODEL(training_flops, "Train GFLOPs/sample", 1e9),
+	{ MODEL(training_flops, "Train GFLOPs/sample", .scale = 1e9),
 	  .help = "FLOPs of forward pass, both gradients and recomputation for one sample" },
-	{ MODEL(batch_forward_flops, "Batch GFLOPs", 1e9), .needs = NEEDS_BOTH,
+	{ MODEL(batch_forward_flops, "Batch GFLOPs", .scale = 1e9), .needs = NEEDS_BOTH,
 	  .help = "FLOPs of the forward pass for the batch" },
-	{ INT(macs, "GMACs", 1e9), .help = "MACs for the batch; with --train, for the step" },
-	{ INT(flops, "GFLOPs", 1e9), .help = "2 x macs" },
-	{ PERCENT(flops_pct, "FLOPs (%)"), .help = "share of flops" },
+	{ INT(macs, "GMACs", .scale = 1e9),
+	  .help = "MACs for the batch; with --train, for the step" },
+	{ INT(flops, "GFLOPs", .scale = 1e9), .help = "2 x macs" },
+	{ REAL(flops_pct, "FLOPs (%)", .decimals = 1), .help = "share of flops" },
 	{ FLOPS("fwd_flops", "Fwd GFLOPs", FORWARD), .help = "FLOPs of the forward pass" },
 	{ FLOPS("dgrad_flops", "Dgrad GFLOPs", DGRAD), .needs = NEEDS_TRAIN,
 	  .help = "FLOPs of the gradients of inputs" },
@@ -102,7 +95,7 @@ static const struct column all_columns[] = {
 	  .help = "FLOPs of the gradients of parameters" },
 	{ FLOPS("recompute_flops", "Recompute GFLOPs", RECOMPUTE), .needs = NEEDS_TRAIN,
 	  .help = "FLOPs repeated in the backward pass" },
-	{ INT(elementwise, "Elem. (M)", 1e6),
+	{ INT(elementwise, "Elem. (M)", .scale = 1e6),
 	  .help = "elementwise additions, multiplications, comparisons and special functions" },
 	{ BYTES(UNFUSED, "unfused", "Unfused"), .help = "bytes moved if no operations are fused" },
 	{ BYTES(FUSED, "fused", "Fused"),
@@ -124,31 +117,31 @@ static const struct column all_columns[] = {
 	{ MEMORY("weight_copies", "16-bit weights", weight_copies, 0),
 	  .help = "copies kept by autocast during the passes" },
 	{ MEMORY("input", "Input", input, 0), .help = "batch and labels" },
-	{ INT(saved_bytes, "Saved (MiB)", RFL_MIB), .needs = NEEDS_MEMORY | NEEDS_TRAIN,
+	{ INT(saved_bytes, "Saved (MiB)", .scale = RFL_MIB), .needs = NEEDS_MEMORY | NEEDS_TRAIN,
 	  .help = "tensors kept from the forward pass for the backward pass" },
 	{ MEMORY("peak", "Peak", peak, 0), .help = "maximum memory allocated at any time" },
 	{ TEXT(peak_phase, "Peak in"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
 	  .help = "phase of the peak: forward, backward or step" },
 	{ TEXT(peak_at, "Peak at"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
 	  .help = "operation at the peak; empty for the loss and the update" },
-	{ REAL(time_s, "Least time (ms)", 1e-3), .needs = NEEDS_ROOF,
+	{ REAL(time_s, "Least time (ms)", .scale = 1e-3), .needs = NEEDS_ROOF,
 	  .help = "least time under the ceilings of --env" },
-	{ PERCENT(time_pct, "Time (%)"), .needs = NEEDS_ROOF, .help = "share of time_s" },
+	{ REAL(time_pct, "Time (%)", .decimals = 1), .needs = NEEDS_ROOF,
+	  .help = "share of time_s" },
 	{ TEXT(bound, "Bound"), .needs = NEEDS_ROOF,
 	  .help = "limit for most of time_s: compute, vector or memory" },
-	{ REAL(samples_per_s, "Max samples/s", 1), .scope = OF_MODELS, .needs = NEEDS_ROOF,
+	{ REAL(samples_per_s, "Max samples/s"), .scope = OF_MODELS, .needs = NEEDS_ROOF,
 	  .help = "batch / time_s" },
-	{ REAL(attainable_flop_per_s, "Max GFLOP/s", 1e9), .needs = NEEDS_ROOF,
+	{ REAL(attainable_flop_per_s, "Max GFLOP/s", .scale = 1e9), .needs = NEEDS_ROOF,
 	  .help = "flops / time_s" },
 };
 
 /* The table of older reports (--columns report), with its titles and column order. */
 static const struct column report_columns[] = {
 	{ TEXT(model, "Model") },
-	{ INT(params, "Params (M)", 1e6) },
-	{ INT(forward_macs, "Forward MACs/sample (G)", 1e9) },
-	{ COLUMN("batch_forward_flops", "Forward FLOPs/batch (G)", INT, batch_forward_flops,
-		 .digits = 7, .scale = 1e9),
+	{ INT(params, "Params (M)", .scale = 1e6) },
+	{ INT(forward_macs, "Forward MACs/sample (G)", .scale = 1e9) },
+	{ INT(batch_forward_flops, "Forward FLOPs/batch (G)", .digits = 7, .scale = 1e9),
 	  .needs = NEEDS_BOTH },
 	{ TEXT(notes, "Notes") },
 };
@@ -178,8 +171,7 @@ static void put_needs(struct rfl_table *t, const void *row)
 						: "");
 }
 
-enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf *out,
-					 struct rfl_err *err)
+struct rfl_table *rfl_complexity_columns_table(void)
 {
 	static const struct rfl_column columns[] = {
 		{ .key = "column", .title = "Column", RFL_CELL(struct column, column.key) },
@@ -193,7 +185,7 @@ enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf 
 	rfl_table_add(t, all_columns, RFL_ARRAY_LEN(all_columns), sizeof(all_columns[0]));
 	rfl_table_note(t, "--columns report selects the table of older reports: model, params, "
 			  "forward_macs, batch_forward_flops and notes.");
-	return rfl_table_finish(t, format, out, err);
+	return t;
 }
 
 enum { MAX_COLUMNS = 64 };
@@ -201,6 +193,7 @@ enum { MAX_COLUMNS = 64 };
 /* A table and its columns. */
 struct sheet {
 	struct rfl_table *table; /* NULL: the table is not shown, or out of memory */
+	enum rfl_summary_by by;  /* its rows */
 	size_t n;
 	const struct column *items[MAX_COLUMNS];
 	struct rfl_column columns[MAX_COLUMNS]; /* with the titles of this table */
@@ -227,6 +220,18 @@ static void add(struct sheet *sheet, const struct column *c)
 	sheet->columns[sheet->n++] = c->column;
 }
 
+/* Why a column cannot have these rows; NULL: it can. */
+static const char *scope_of(const struct column *c, enum rfl_summary_by by)
+{
+	if (c->scope == OF_MODELS && by != RFL_SUMMARY_BY_MODEL)
+		return "describes a whole model; use --by model";
+	if (c->scope == OF_PARTS && by == RFL_SUMMARY_BY_MODEL)
+		return "describes a part; use --by module, layer or kind";
+	if (c->scope == OF_LAYERS && by != RFL_SUMMARY_BY_LAYER)
+		return "describes one operation; use --by layer";
+	return NULL;
+}
+
 /* Add the columns with these keys, separated by blanks, except columns that would be empty. */
 static void add_keys(struct sheet *sheet, const struct rfl_complexity *r, const char *keys)
 {
@@ -234,7 +239,8 @@ static void add_keys(struct sheet *sheet, const struct rfl_complexity *r, const 
 		const struct column *c = find_column(keys, strcspn(keys, " "));
 
 		assert(c && sheet->n < MAX_COLUMNS);
-		if ((is_key(c, "context") && !rfl_complexity_has_text(r)) ||
+		if (scope_of(c, sheet->by) ||
+		    (is_key(c, "context") && !rfl_complexity_has_text(r)) ||
 		    (c->level && r->fusion >= 0 && c->level != 1 + r->fusion) ||
 		    (c->needs & NEEDS_MEMORY && !r->options.memory) ||
 		    (c->needs & NEEDS_ROOF && !r->options.roof) ||
@@ -247,7 +253,6 @@ static void add_keys(struct sheet *sheet, const struct rfl_complexity *r, const 
 #define LEVEL_BYTES "unfused_bytes fused_bytes compulsory_bytes "
 #define LEVEL_PCT   "unfused_pct fused_pct compulsory_pct "
 #define LEVEL_AI    "unfused_ai fused_ai compulsory_ai "
-#define TIMES       "time_s bound "
 #define OF_MEMORY   "weights_bytes gradients_bytes state_bytes saved_bytes peak_bytes peak_phase "
 
 /* Choose the columns of bytes for people: with times, the level of fusion used for the times, else
@@ -285,54 +290,36 @@ static bool one_name(const struct rfl_complexity *r)
 static void add_for_people(struct sheet *sheet, const struct rfl_complexity *r)
 {
 	const bool layers = r->options.by == RFL_SUMMARY_BY_LAYER, one = one_name(r);
+	const bool parts = r->options.by != RFL_SUMMARY_BY_MODEL;
 	const bool much = r->fusion != RFL_FUSION_AUTO;
 
-	if (r->options.by == RFL_SUMMARY_BY_MODEL) {
-		add_keys(sheet, r, "model context params batch macs flops ");
-		add_keys(sheet, r, levels_for_people(r, true));
-		add_keys(sheet, r, TIMES "samples_per_s");
-		return;
-	}
-	add_keys(sheet, r, one ? "context " : "model context ");
-	if (r->nbatches > 1)
-		add_keys(sheet, r, "batch");
-	add_keys(sheet, r,
-		 layers ? "name kind output params macs flops "
-			: "name params macs flops flops_pct ");
-	if ((much || r->options.roof) && !layers)
-		add_keys(sheet, r, "elementwise");
-	add_keys(sheet, r, levels_for_people(r, one));
-	if (r->options.roof)
-		add_keys(sheet, r, "time_s time_pct bound");
-	else if (much)
+	add_keys(sheet, r, one && parts ? "context" : "model context");
+	add_keys(sheet, r, !parts ? "params batch" : r->nbatches > 1 ? "batch" : "");
+	add_keys(sheet, r, !parts ? "macs flops" : "name kind output params macs flops");
+	if (parts && !layers)
+		add_keys(sheet, r, much || r->options.roof ? "flops_pct elementwise" : "flops_pct");
+	add_keys(sheet, r, levels_for_people(r, one || !parts));
+	add_keys(sheet, r, parts ? "time_s time_pct bound" : "time_s bound samples_per_s");
+	if (parts && much && !r->options.roof)
 		add_keys(sheet, r, "saved_bytes");
 }
 
 static void add_for_programs(struct sheet *sheet, const struct rfl_complexity *r)
 {
-	if (r->options.by == RFL_SUMMARY_BY_MODEL) {
-		add_keys(sheet, r,
-			 "model context params forward_macs forward_flops "
-			 "training_flops batch macs flops ");
-		if (r->train)
-			add_keys(sheet, r, "fwd_flops dgrad_flops wgrad_flops recompute_flops ");
-		add_keys(sheet, r, "elementwise " LEVEL_BYTES LEVEL_AI OF_MEMORY);
-		add_keys(sheet, r, TIMES "samples_per_s");
-		return;
-	}
 	add_keys(sheet, r,
-		 r->options.by == RFL_SUMMARY_BY_LAYER
-			 ? "model context name kind output params batch "
-			 : "model context name params batch ");
-	add_keys(sheet, r, "macs flops elementwise " LEVEL_BYTES LEVEL_AI "saved_bytes " TIMES);
+		 "model context name kind output params forward_macs forward_flops training_flops "
+		 "batch macs flops ");
+	if (r->train && r->options.by == RFL_SUMMARY_BY_MODEL)
+		add_keys(sheet, r, "fwd_flops dgrad_flops wgrad_flops recompute_flops");
+	add_keys(sheet, r,
+		 "elementwise " LEVEL_BYTES LEVEL_AI OF_MEMORY "time_s bound samples_per_s");
 }
 
 static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *r, const char *key,
 			      struct rfl_err *err)
 {
 	const struct column *c = find_column(key, strlen(key));
-	const enum rfl_summary_by by = r->options.by;
-	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { "report" }, *near, *why = NULL;
+	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { "report" }, *near, *why;
 
 	if (!c) {
 		for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++)
@@ -342,15 +329,10 @@ static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *
 				near ? "did you mean " : "'--columns help' lists the columns",
 				near ? near : "", near ? "?" : "");
 	}
-	if (c->scope == OF_MODELS && by != RFL_SUMMARY_BY_MODEL)
-		why = "describes a whole model; use --by model";
-	else if (c->scope == OF_PARTS && by == RFL_SUMMARY_BY_MODEL)
-		why = "describes a part; use --by module, layer or kind";
-	else if (c->scope == OF_LAYERS && by != RFL_SUMMARY_BY_LAYER)
-		why = "describes one operation; use --by layer";
-	else if (c->needs & NEEDS_ROOF && !r->options.roof)
+	why = scope_of(c, sheet->by);
+	if (!why && c->needs & NEEDS_ROOF && !r->options.roof)
 		why = "needs ceilings; use --peaks FILE --env NAME";
-	else if (c->needs & NEEDS_TRAIN && !r->train)
+	else if (!why && c->needs & NEEDS_TRAIN && !r->train)
 		why = "describes a training step; use --train";
 	if (why)
 		return rfl_fail(err, RFL_EINVAL, 0, "'%s' %s", key, why);
@@ -701,7 +683,7 @@ static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
 enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,
 				  struct rfl_table *ret[2], struct rfl_err *err)
 {
-	struct sheet work = { .table = NULL }, memory = { .table = NULL };
+	struct sheet work = { .by = r->options.by }, memory = { .by = RFL_SUMMARY_BY_MODEL };
 	enum rfl_rc rc = choose_columns(&work, r, people, err);
 
 	ret[0] = ret[1] = NULL;
@@ -717,6 +699,8 @@ enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,
 		add_keys(&memory, r, OF_MEMORY);
 		memory.table = rfl_table_new(memory.columns, memory.n);
 	}
+	if (!work.table || (memory.n && !memory.table))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		rc = add_network(&work, &memory, r, r->items[i], people, err);
 	if (rc != RFL_OK) {

@@ -67,8 +67,7 @@ enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,
 				  struct rfl_table *ret[2], struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** List all columns for `--columns`: key, title, rows, needs and meaning. */
-enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf *out,
-					 struct rfl_err *err) RFL_WARN_UNUSED;
+struct rfl_table *rfl_complexity_columns_table(void) RFL_WARN_UNUSED;
 
 /** Write the largest batches that fit, one row per network. All networks must have a fit. */
 enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_format format,

@@ -13,15 +13,8 @@
 #include "complexity/op.h"
 
 /* A column for a struct member; the key is the name of the member. */
-#define TEXT_COLUMN(type_, member_, title_)                                  \
-	{                                                                    \
-		.key = #member_, .title = (title_), RFL_CELL(type_, member_) \
-	}
-#define INT_COLUMN(type_, member_, title_, when_)                                            \
-	{                                                                                    \
-		.key = #member_, .title = (title_), .kind = RFL_COLUMN_INT, .when = (when_), \
-		RFL_CELL(type_, member_)                                                     \
-	}
+#define TEXT(type, member, ...) RFL_COLUMN(TEXT, type, member, #member, __VA_ARGS__)
+#define INT(type, member, ...)  RFL_COLUMN(INT, type, member, #member, __VA_ARGS__)
 
 /* A row with the fit of a network. */
 struct line {
@@ -143,52 +136,40 @@ struct part {
 	int64_t bytes;
 };
 
-/* @param batch  appended to `what`; 0: none */
-static void add_part(struct rfl_table *t, int64_t bytes, const char *note, const char *what,
-		     long long batch)
-{
-	char text[RFL_NUM_MAX + 32];
-	const struct part part = { .bytes = bytes, .note = note, .what = batch ? text : what };
-
-	(void)snprintf(text, sizeof(text), "%s %lld", what, batch);
-	rfl_table_add(t, &part, 1, sizeof(part));
-}
-
 static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s,
 			   enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		TEXT_COLUMN(struct part, what, "Memory"),
-		{ .key = "bytes",
-		  .title = "MiB",
-		  .kind = RFL_COLUMN_INT,
-		  .scale = RFL_MIB,
-		  .decimals = 1,
-		  RFL_CELL(struct part, bytes) },
-		TEXT_COLUMN(struct part, note, "Meaning"),
+		TEXT(struct part, what, "Memory"),
+		INT(struct part, bytes, "MiB", .scale = RFL_MIB, .decimals = 1),
+		TEXT(struct part, note, "Meaning"),
 	};
 	const struct rfl_fit *fit = s->fit;
 	const struct line l = line_of(s);
 	const long long batch = fit->batch ? (long long)fit->batch : 1;
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	char peak[64], next[64];
+	const struct part parts[] = {
+		{ r->device.name, "total memory", r->device.memory_bytes },
+		{ r->device.reserve_bytes ? "reserved (--reserve)" : NULL,
+		  "context, workspaces, error correction", r->device.reserve_bytes },
+		{ "for tensors", "remaining memory", fit->bytes },
+		{ peak, fit->peak_at, l.peak },
+		{ "of which weights and buffers", "always allocated", l.weights },
+		{ fit->training ? "of which optimizer state" : NULL, "always allocated", l.state },
+		{ fit->training ? "of which activations and gradients" : "of which activations",
+		  "including batch and temporaries", l.rest },
+		{ fit->batch ? "unused" : NULL, "not enough for one more sample", l.spare },
+		{ l.next_peak != RFL_INT_UNKNOWN ? next : NULL, "does not fit", l.next_peak },
+	};
 	enum rfl_rc rc;
 
+	(void)snprintf(peak, sizeof(peak), "peak at batch %lld", batch);
+	(void)snprintf(next, sizeof(next), "peak at batch %lld", batch + 1);
 	put_answer(r, s, out);
-	add_part(t, r->device.memory_bytes, "total memory", r->device.name, 0);
-	if (r->device.reserve_bytes)
-		add_part(t, r->device.reserve_bytes, "context, workspaces, error correction",
-			 "reserved (--reserve)", 0);
-	add_part(t, fit->bytes, "remaining memory", "for tensors", 0);
-	add_part(t, l.peak, fit->peak_at, "peak at batch", batch);
-	add_part(t, l.weights, "always allocated", "of which weights and buffers", 0);
-	if (fit->training)
-		add_part(t, l.state, "always allocated", "of which optimizer state", 0);
-	add_part(t, l.rest, "including batch and temporaries",
-		 fit->training ? "of which activations and gradients" : "of which activations", 0);
-	if (fit->batch)
-		add_part(t, l.spare, "not enough for one more sample", "unused", 0);
-	if (l.next_peak != RFL_INT_UNKNOWN)
-		add_part(t, l.next_peak, "does not fit", "peak at batch", batch + 1);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		if (parts[i].what)
+			rfl_table_add(t, &parts[i], 1, sizeof(parts[i]));
 	rfl_table_note(t,
 		       "Peak: the maximum size of all tensors at any time in the %s, on a %s. MiB "
 		       "= 2^20 bytes.",
@@ -202,25 +183,23 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 	return rc;
 }
 
-#define INT(key_, title_, member_) \
-	.key = key_, .title = title_, .kind = RFL_COLUMN_INT, RFL_CELL(struct line, member_)
-#define BYTES(key_, title_, member_, when_) \
-	INT(key_, title_, member_), .scale = RFL_MIB, .decimals = 1, .when = (when_)
+#define FIT(key, member, ...)   RFL_COLUMN(INT, struct line, member, key, __VA_ARGS__)
+#define BYTES(key, member, ...) FIT(key, member, __VA_ARGS__, .scale = RFL_MIB, .decimals = 1)
 
 static const struct rfl_column fit_columns[] = {
-	{ .key = "model", .title = "Model", RFL_CELL(struct line, model) },
-	{ INT("context", "Context", context), .when = CONTEXT },
-	{ INT("largest_batch", "Largest batch", batch) },
-	{ BYTES("peak_bytes", "Peak (MiB)", peak, 0) },
-	{ .key = "peak_at", .title = "Peak in", RFL_CELL(struct line, peak_at) },
-	{ BYTES("weights_bytes", "Weights (MiB)", weights, 0) },
-	{ BYTES("state_bytes", "State (MiB)", state, 0) },
-	{ BYTES("rest_bytes", "Rest (MiB)", rest, 0) },
-	{ BYTES("free_bytes", "Free (MiB)", spare, SPARE) },
-	{ BYTES("next_peak_bytes", "Next peak (MiB)", next_peak, SPARE) },
-	{ INT("context_batch", "At batch", context_batch), .when = CONTEXT },
-	{ INT("largest_context", "Largest context", largest_context), .when = CONTEXT },
-	{ BYTES("context_peak_bytes", "Context peak (MiB)", context_peak, CONTEXT) },
+	TEXT(struct line, model, "Model"),
+	FIT("context", context, "Context", .when = CONTEXT),
+	FIT("largest_batch", batch, "Largest batch"),
+	BYTES("peak_bytes", peak, "Peak (MiB)"),
+	TEXT(struct line, peak_at, "Peak in"),
+	BYTES("weights_bytes", weights, "Weights (MiB)"),
+	BYTES("state_bytes", state, "State (MiB)"),
+	BYTES("rest_bytes", rest, "Rest (MiB)"),
+	BYTES("free_bytes", spare, "Free (MiB)", .when = SPARE),
+	BYTES("next_peak_bytes", next_peak, "Next peak (MiB)", .when = SPARE),
+	FIT("context_batch", context_batch, "At batch", .when = CONTEXT),
+	FIT("largest_context", largest_context, "Largest context", .when = CONTEXT),
+	BYTES("context_peak_bytes", context_peak, "Context peak (MiB)", .when = CONTEXT),
 };
 
 enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_format format,
@@ -343,12 +322,12 @@ enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_sum
 				  struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		TEXT_COLUMN(struct layer, name, "Layer"),
-		TEXT_COLUMN(struct layer, type, "(type)"),
-		TEXT_COLUMN(struct layer, output, "Output shape"),
-		INT_COLUMN(struct layer, params, "Param #", 0),
-		INT_COLUMN(struct layer, macs, "MACs", 0),
-		INT_COLUMN(struct layer, flops, "FLOPs", 0),
+		TEXT(struct layer, name, "Layer"),
+		TEXT(struct layer, type, "(type)"),
+		TEXT(struct layer, output, "Output shape"),
+		INT(struct layer, params, "Param #"),
+		INT(struct layer, macs, "MACs"),
+		INT(struct layer, flops, "FLOPs"),
 	};
 	const struct rfl_net *net = s->net;
 	struct layer l = { .name = "total", .type = "", .output = "" };
@@ -424,19 +403,15 @@ struct peer_row {
 };
 
 static const struct rfl_column peer_columns[] = {
-	TEXT_COLUMN(struct peer_row, model, "Model"),
-	INT_COLUMN(struct peer_row, context, "Context", CONTEXT),
-	TEXT_COLUMN(struct peer_row, tool, "Tool"),
-	TEXT_COLUMN(struct peer_row, version, "Version"),
-	TEXT_COLUMN(struct peer_row, prints, "Prints"),
-	TEXT_COLUMN(struct peer_row, unit, "Means"),
-	INT_COLUMN(struct peer_row, total, "Total", 0),
-	INT_COLUMN(struct peer_row, core, "Core count", 0),
-	{ .key = "ratio",
-	  .title = "Ratio",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 5,
-	  RFL_CELL(struct peer_row, ratio) },
+	TEXT(struct peer_row, model, "Model"),
+	INT(struct peer_row, context, "Context", .when = CONTEXT),
+	TEXT(struct peer_row, tool, "Tool"),
+	TEXT(struct peer_row, version, "Version"),
+	TEXT(struct peer_row, prints, "Prints"),
+	TEXT(struct peer_row, unit, "Means"),
+	INT(struct peer_row, total, "Total"),
+	INT(struct peer_row, core, "Core count"),
+	RFL_COLUMN(REAL, struct peer_row, ratio, "ratio", "Ratio", .digits = 5),
 };
 
 static enum rfl_rc add_peer(struct rfl_table *t, struct rfl_summary *s, const struct rfl_peer *peer,

@@ -282,7 +282,7 @@ static void say_notes(const struct rfl_report *r, struct rfl_page *page)
 			rfl_page_text(page, RFL_BLOCK_ITEM, "%.*s.", (int)line.len, line.at);
 }
 
-static void (*const limitations[])(const struct rfl_report *r, struct rfl_page *page) = {
+static rfl_section *const limitations[] = {
 	say_missing_inputs, say_failed_runs, say_configurations, say_flags,
 	say_points,         say_ceilings,    say_doubts,         say_counters,
 	say_totals,         say_synthetic,   say_notes,

@@ -51,10 +51,33 @@ void rfl_page_free(struct rfl_page *p)
 	free(p);
 }
 
-static const char *keep(struct rfl_page *p, const struct rfl_buf *text)
+const char *rfl_page_keep(struct rfl_page *p, struct rfl_buf *take_text)
 {
-	p->failed |= text->failed;
-	return copy(p, rfl_buf_str(text));
+	const char *text = copy(p, rfl_buf_str(take_text));
+
+	p->failed |= take_text->failed;
+	rfl_buf_fini(take_text);
+	return text;
+}
+
+static const char *format_text(struct rfl_page *p, const char *fmt, va_list ap)
+{
+	struct rfl_buf text;
+
+	rfl_buf_init(&text, 0);
+	rfl_buf_vprintf(&text, fmt, ap);
+	return rfl_page_keep(p, &text);
+}
+
+const char *rfl_page_printf(struct rfl_page *p, const char *fmt, ...)
+{
+	const char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = format_text(p, fmt, ap);
+	va_end(ap);
+	return text;
 }
 
 static struct rfl_block *add(struct rfl_page *p, enum rfl_block_kind kind)
@@ -72,13 +95,9 @@ static void add_text(struct rfl_page *p, enum rfl_block_kind kind, int level, co
 		     va_list ap)
 {
 	struct rfl_block *b = add(p, kind);
-	struct rfl_buf text;
 
-	rfl_buf_init(&text, 0);
-	rfl_buf_vprintf(&text, fmt, ap);
 	b->level = level;
-	b->text = keep(p, &text);
-	rfl_buf_fini(&text);
+	b->text = format_text(p, fmt, ap);
 }
 
 void rfl_page_heading(struct rfl_page *p, int level, const char *fmt, ...)
@@ -132,8 +151,7 @@ void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
 		take_scene->prims[i].id = "";
 	rfl_buf_init(&svg, 0);
 	p->failed |= rfl_surface_draw(&rfl_surface_svg, &spec, take_scene, &svg, NULL) != RFL_OK;
-	b->body = keep(p, &svg);
-	rfl_buf_fini(&svg);
+	b->body = rfl_page_keep(p, &svg);
 	rfl_scene_free(take_scene);
 }
 
@@ -158,9 +176,9 @@ void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,
 	b->body_len = file->len;
 }
 
-void rfl_page_data(struct rfl_page *p, const struct rfl_buf *json)
+void rfl_page_data(struct rfl_page *p, struct rfl_buf *take_json)
 {
-	p->data = keep(p, json);
+	p->data = rfl_page_keep(p, take_json);
 }
 
 enum rfl_rc rfl_page_check(enum rfl_format format, struct rfl_err *err)

@@ -52,6 +52,13 @@ struct rfl_page *rfl_page_new(enum rfl_format format, const char *title,
 			      const char *generator) RFL_WARN_UNUSED;
 void rfl_page_free(struct rfl_page *p); /* accepts NULL */
 
+/** Keep the text of a buffer as long as the page, and release the buffer. @return "" if out of
+ * memory; the page fails then */
+const char *rfl_page_keep(struct rfl_page *p, struct rfl_buf *take_text);
+
+/** Format a text that lives as long as the page, likewise. */
+const char *rfl_page_printf(struct rfl_page *p, const char *fmt, ...) RFL_PRINTF(2, 3);
+
 /** Append a heading. @param level  2 for a section, 3 for a part of it */
 void rfl_page_heading(struct rfl_page *p, int level, const char *fmt, ...) RFL_PRINTF(3, 4);
 
@@ -74,7 +81,7 @@ void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,
 		      const struct rfl_buf *file);
 
 /** Set the JSON document for page.js. */
-void rfl_page_data(struct rfl_page *p, const struct rfl_buf *json);
+void rfl_page_data(struct rfl_page *p, struct rfl_buf *take_json);
 
 /** RFL_OK, or RFL_EUNAVAILABLE if this build cannot write pages in a format. */
 enum rfl_rc rfl_page_check(enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -92,9 +99,9 @@ enum rfl_rc rfl_page__pdf(const struct rfl_page *p, struct rfl_buf *out, struct 
 /** Append text with HTML characters escaped, for content and quoted attributes. */
 void rfl_html_escape(struct rfl_buf *out, const char *text);
 
-/** Whether Markdown would interpret the character at `s` in a text as markup. An underscore within
- * a word is text. */
-bool rfl_md_is_markup(const char *text, const char *s);
+/** Append text with Markdown's markup escaped. An underscore within a word is text.
+ * @param more  other characters to escape */
+void rfl_md_put(struct rfl_buf *out, const char *text, const char *more, const char *line_break);
 
 /** The style sheets and the script, compiled in. */
 struct rfl_page_file {

@@ -1,20 +1,11 @@
 /* page_md.c - writes a page as CommonMark with tables. */
 #include "report/page.h"
 
-#include <string.h>
-
 /* Write plain text: markup characters are escaped, and line breaks become spaces. */
 static void put_plain(struct rfl_buf *out, const char *text)
 {
-	for (const char *s = text; *s; s++) {
-		if (strchr("\n\r\t", *s)) {
-			rfl_buf_putc(out, ' ');
-			continue;
-		}
-		if (strchr("<>]", *s) || rfl_md_is_markup(text, s) || (*s == '#' && s == text))
-			rfl_buf_putc(out, '\\');
-		rfl_buf_putc(out, *s);
-	}
+	rfl_buf_puts(out, *text == '#' ? "\\" : "");
+	rfl_md_put(out, text, "<>]", " ");
 }
 
 /* Write a fenced block; the fence is longer than any run of backquotes in the text. */

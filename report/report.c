@@ -37,46 +37,43 @@ static void find_block(const struct rfl_repeats *all, const struct rfl_repeats_c
 		rfl_facts_apart_add(&ret->apart, c->row);
 }
 
-const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeats_config *c,
-			     struct rfl_buf *out)
+const char *rfl_report__name(const struct rfl_report *r, struct rfl_page *page,
+			     const struct rfl_repeats_config *c)
 {
-	struct rfl_buf facts;
-	size_t len;
+	struct rfl_buf facts, out;
 
 	rfl_buf_init(&facts, 0);
+	rfl_buf_init(&out, 0);
 	if (c < r->block->first || c >= r->block->end)
 		find_block(r->repeats, c, r->block);
-	rfl_buf_reset(out);
-	rfl_buf_printf(out, "%s %s bs%lld on %s, ", c->row->model, c->row->precision,
+	rfl_buf_printf(&out, "%s %s bs%lld on %s", c->row->model, c->row->precision,
 		       (long long)c->row->batch, c->row->env);
-	len = out->len;
 	rfl_facts_apart_put(&r->block->apart, c->row, &facts);
-	rfl_variant_say(rfl_buf_str(&facts), out);
-	out->failed |= facts.failed;
+	rfl_buf_puts(&out, facts.len ? ", " : "");
+	rfl_variant_say(rfl_buf_str(&facts), &out);
+	out.failed |= facts.failed;
 	rfl_buf_fini(&facts);
-	if (out->len == len && !out->failed) /* it has no distinguishing facts: remove the comma */
-		out->data[out->len = len - 2] = '\0';
-	return rfl_buf_str(out);
+	return rfl_page_keep(page, &out);
 }
 
-const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *out)
+const char *rfl_report__point_name(struct rfl_page *page, const struct rfl_point *p)
 {
-	rfl_buf_reset(out);
-	rfl_buf_printf(out, "%s", p->model ? p->model : "a point");
+	struct rfl_buf out;
+
+	rfl_buf_init(&out, 0);
+	rfl_buf_printf(&out, "%s", p->model ? p->model : "a point");
 	if (p->precision)
-		rfl_buf_printf(out, " %s", p->precision);
+		rfl_buf_printf(&out, " %s", p->precision);
 	if (p->batch >= 0)
-		rfl_buf_printf(out, " bs%lld", (long long)p->batch);
+		rfl_buf_printf(&out, " bs%lld", (long long)p->batch);
 	if (p->mode && strcmp(p->mode, "train") != 0)
-		rfl_buf_printf(out, " %s", p->mode);
-	rfl_buf_printf(out, " on %s", p->env);
+		rfl_buf_printf(&out, " %s", p->mode);
+	rfl_buf_printf(&out, " on %s", p->env);
 	if (p->part)
-		rfl_buf_printf(out, ", %s %s", p->part_kind ? p->part_kind : "part", p->part);
-	if (p->variant) {
-		rfl_buf_puts(out, ", ");
-		rfl_variant_say(p->variant, out);
-	}
-	return rfl_buf_str(out);
+		rfl_buf_printf(&out, ", %s %s", p->part_kind ? p->part_kind : "part", p->part);
+	rfl_buf_puts(&out, p->variant ? ", " : "");
+	rfl_variant_say(p->variant, &out);
+	return rfl_page_keep(page, &out);
 }
 
 bool rfl_report__have(struct rfl_page *page, const void *input, const char *what,
@@ -117,7 +114,7 @@ struct section {
 	int level; /* of the heading */
 	const char *heading;
 	const char *author; /* task for the author of a project; NULL: none */
-	void (*write)(const struct rfl_report *r, struct rfl_page *page); /* may be NULL */
+	rfl_section *write; /* may be NULL */
 };
 
 static const struct section run_sections[] = {
@@ -290,7 +287,9 @@ static json_t *point_of(const struct rfl_point *p)
 /* The name of a file without its folder, and its hash. */
 static json_t *file_of(const char *path, const char *hash)
 {
-	return json_pack("{s:s, s:s}", "name", path ? rfl_path_base(path) : "", "hash", hash);
+	/* a name may contain invalid UTF-8, which the writer replaces */
+	return json_pack("{s:o, s:s}", "name", json_string_nocheck(path ? rfl_path_base(path) : ""),
+			 "hash", hash);
 }
 
 /* The data for page.js: points of steps, then of parts. */
@@ -312,7 +311,6 @@ static void add_data(const struct rfl_report *r, struct rfl_page *page)
 	rfl_buf_init(&text, 0);
 	rfl_json_write_line(&text, data);
 	rfl_page_data(page, &text);
-	rfl_buf_fini(&text);
 	json_decref(data);
 }
 

@@ -21,9 +21,9 @@ bool rfl_report__have_points(struct rfl_page *page, const struct rfl_report *r);
 			 "roofline peaks measure --env NAME --output peaks.json")
 
 /** "resnet50 fp32 bs4 on lab_cpu, layout nhwc": the facts that distinguish a configuration. */
-const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeats_config *c,
-			     struct rfl_buf *out);
-const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *out);
+const char *rfl_report__name(const struct rfl_report *r, struct rfl_page *page,
+			     const struct rfl_repeats_config *c);
+const char *rfl_report__point_name(struct rfl_page *page, const struct rfl_point *p);
 
 /** Whether no earlier point has the environment of point i. */
 bool rfl_report__first_of_env(const struct rfl_points *points, size_t i);
@@ -57,33 +57,16 @@ struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_p
 /** The trainings of the ledger, likewise. */
 struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, struct rfl_page *page);
 
-/* The sections. */
-#define SECTION(name) void rfl_report__##name(const struct rfl_report *r, struct rfl_page *page)
-SECTION(design);
-SECTION(environment);
-SECTION(commands);
-SECTION(complexity);
-SECTION(throughput);
-SECTION(phases);
-SECTION(counters);
-SECTION(peaks);
-SECTION(figures);
-SECTION(points);
-SECTION(parts);
-SECTION(method);
-SECTION(files);
-SECTION(summary);
-SECTION(analysis);
-SECTION(limitations);
-SECTION(sweep);
-SECTION(speedups);
-SECTION(memory);
-SECTION(scaling);
-SECTION(training_summary);
-SECTION(training_design);
-SECTION(training_results);
-SECTION(training_curves);
-SECTION(training_commands);
+/** A section, without its heading. */
+typedef void rfl_section(const struct rfl_report *r, struct rfl_page *page);
+
+extern rfl_section rfl_report__design, rfl_report__environment, rfl_report__commands,
+	rfl_report__complexity, rfl_report__throughput, rfl_report__phases, rfl_report__counters,
+	rfl_report__peaks, rfl_report__figures, rfl_report__points, rfl_report__parts,
+	rfl_report__method, rfl_report__files, rfl_report__summary, rfl_report__analysis,
+	rfl_report__limitations, rfl_report__sweep, rfl_report__speedups, rfl_report__memory,
+	rfl_report__scaling, rfl_report__training_summary, rfl_report__training_design,
+	rfl_report__training_results, rfl_report__training_curves, rfl_report__training_commands;
 
 /** The table of --as, part of the points; `peer` is set. */
 void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page);

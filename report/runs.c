@@ -401,39 +401,32 @@ struct part {
 	bool numbered; /* runs[] has repeat numbers */
 };
 
-static int by_number(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Use repeat numbers as columns if all runs have them, they are unique in each configuration, and
- * there are at most RUNS_MOST. */
+/* Use repeat numbers as columns if all runs have one up to 64, they are unique in each
+ * configuration, and there are at most RUNS_MOST. */
 static bool take_numbers(struct part *p)
 {
-	p->ncolumns = 0;
+	uint64_t all = 0;
+
 	for (size_t i = 0; i < p->n; i++) {
-		const struct rfl_repeats_config *c = p->configs[i];
+		uint64_t seen = 0;
 
-		for (size_t k = 0; k < c->n; k++) {
-			const int64_t number = c->runs[k].run->repeat;
-			size_t at = 0;
+		for (size_t k = 0; k < p->configs[i]->n; k++) {
+			const int64_t number = p->configs[i]->runs[k].run->repeat;
 
-			if (number < 1 || c->n > RUNS_MOST)
+			if (number < 1 || number > 64 || seen >> (number - 1) & 1)
 				return false;
-			for (size_t before = 0; before < k; before++)
-				if (c->runs[before].run->repeat == number)
-					return false;
-			while (at < p->ncolumns && p->runs[at] != number)
-				at++;
-			if (at == RUNS_MOST)
-				return false;
-			p->runs[at] = number;
-			p->ncolumns += at == p->ncolumns;
+			seen |= UINT64_C(1) << (number - 1);
 		}
+		all |= seen;
 	}
-	qsort(p->runs, p->ncolumns, sizeof(*p->runs), by_number);
+	p->ncolumns = 0;
+	for (int64_t number = 1; number <= 64; number++) {
+		if (!(all >> (number - 1) & 1))
+			continue;
+		if (p->ncolumns == RUNS_MOST)
+			return false;
+		p->runs[p->ncolumns++] = number;
+	}
 	return true;
 }
 
@@ -457,9 +450,8 @@ static struct rfl_table *table_of(const struct part *p, struct rfl_page *page)
 	size_t n = 1;
 
 	for (size_t i = 0; i < p->ncolumns; i++) {
-		const char *title = rfl_arena_printf(page->arena, "Run %" PRId64, p->runs[i]);
+		const char *title = rfl_page_printf(page, "Run %" PRId64, p->runs[i]);
 
-		page->failed |= !title;
 		columns[n++] = (struct rfl_column){ .title = title, .kind = RFL_COLUMN_REAL };
 	}
 	if (p->ncolumns == 0)

@@ -191,18 +191,12 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 
 /* ---- environment and commands ---- */
 
-struct env_row {
-	const char *field, *value;
-};
-
-static const struct rfl_column of_env[] = {
-	{ TEXT(struct env_row, field, "Field") },
-	{ TEXT(struct env_row, value, "Value") },
-};
+static const struct rfl_column of_env[] = { { .title = "Field" }, { .title = "Value" } };
 
 static void add_field(const char *field, const char *value, void *ctx)
 {
-	rfl_table_add(ctx, &(struct env_row){ field, value }, 1, sizeof(struct env_row));
+	rfl_table_text(ctx, field);
+	rfl_table_text(ctx, value);
 }
 
 void rfl_report__environment(const struct rfl_report *r, struct rfl_page *page)
@@ -311,7 +305,6 @@ static int64_t integer_at(const json_t *from, const char *key)
 static const char *input_of(const json_t *model, struct rfl_page *page)
 {
 	struct rfl_buf out;
-	const char *text = NULL;
 	const json_t *size;
 	size_t i;
 
@@ -320,11 +313,7 @@ static const char *input_of(const json_t *model, struct rfl_page *page)
 	{
 		rfl_buf_printf(&out, "%s%lld", i ? "x" : "", (long long)json_integer_value(size));
 	}
-	if (out.len)
-		text = rfl_arena_strdup(page->arena, rfl_buf_str(&out));
-	page->failed |= out.failed || (out.len && !text);
-	rfl_buf_fini(&out);
-	return text;
+	return out.len ? rfl_page_keep(page, &out) : NULL;
 }
 
 void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
@@ -464,9 +453,7 @@ static double peak_memory(const struct rfl_ledger_row *row)
 void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_table *t = rfl_table_new(of_phases, RFL_ARRAY_LEN(of_phases));
-	struct rfl_buf name;
 
-	rfl_buf_init(&name, 0);
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
 		if (rfl_table_rows(t) == RFL_REPORT_ROWS) {
 			rfl_table_note(t, "The first %zu configurations with these times.",
@@ -493,10 +480,9 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 		}
 		if (n == 0)
 			continue;
-		p.name = rfl_report__name(r, c, &name);
+		p.name = rfl_report__name(r, page, c);
 		rfl_table_add(t, &p, 1, sizeof(p));
 	}
-	rfl_buf_fini(&name);
 	if (rfl_table_rows(t) == 0)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "%s",
 			      "No run has the times of the phases; 'roofline run' records them.");

@@ -105,8 +105,8 @@ static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row
 			  const struct rfl_sweep_row *b)
 {
 	const unsigned free = r->kind == RFL_REPORT_ATTENTION
-				      ? RFL_SWEEP_SIZE | RFL_SWEEP_ATTENTION_FORM
-				      : RFL_SWEEP_SIZE;
+				      ? RFL_SWEEP_OTHER_SIZE | RFL_SWEEP_OTHER_ATTENTION
+				      : RFL_SWEEP_OTHER_SIZE;
 
 	return !(rfl_sweep_differs(a, b) & ~free);
 }
@@ -115,7 +115,6 @@ static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row
 static const char *title_of(const struct rfl_report *r, struct rfl_page *page,
 			    const struct rfl_sweep_row *row)
 {
-	const char *text;
 	struct rfl_buf out;
 
 	rfl_buf_init(&out, 0);
@@ -133,10 +132,7 @@ static const char *title_of(const struct rfl_report *r, struct rfl_page *page,
 		rfl_buf_puts(&out, ", gradients clipped");
 	if (r->kind == RFL_REPORT_LM && strcmp(row->attention, "auto") != 0)
 		rfl_buf_printf(&out, ", attention %s", row->attention);
-	text = out.failed ? NULL : rfl_arena_strdup(page->arena, rfl_buf_str(&out));
-	rfl_buf_fini(&out);
-	page->failed |= !text;
-	return text ? text : "";
+	return rfl_page_keep(page, &out);
 }
 
 /* A table for each environment and setting. */
@@ -187,16 +183,15 @@ static const struct rfl_sweep_row *say_speedups(struct rfl_page *page, const str
 	}
 	if (!most)
 		return NULL;
-	to = most == least ? ""
-			   : rfl_arena_printf(page->arena, " to %.3g (%s, context %lld, %s)",
-					      most->speedup_step, most->model,
-					      (long long)most->context, most->precision);
-	page->failed |= !to;
+	to = most == least
+		     ? ""
+		     : rfl_page_printf(page, " to %.3g (%s, context %lld, %s)", most->speedup_step,
+				       most->model, (long long)most->context, most->precision);
 	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 		      "%s: the speed of a step changes by a factor of %.3g (%s, context %lld, "
 		      "%s)%s.",
 		      what, least->speedup_step, least->model, (long long)least->context,
-		      least->precision, to ? to : "");
+		      least->precision, to);
 	return most->base;
 }
 
@@ -204,17 +199,14 @@ static const struct rfl_sweep_row *say_speedups(struct rfl_page *page, const str
 static const char *setting_of(struct rfl_page *page, const struct rfl_sweep_row *row,
 			      enum rfl_sweep_by by)
 {
-	const char *text = row->graph ? "a CUDA graph" : "no CUDA graph";
-
 	if (by == RFL_SWEEP_BY_PRECISION)
-		text = row->precision;
-	else if (by == RFL_SWEEP_BY_ATTENTION)
-		text = rfl_arena_printf(page->arena, "attention %s", row->attention);
-	else if (by == RFL_SWEEP_BY_WARMUP)
-		text = rfl_arena_printf(page->arena, "%lld warm-up step%s", (long long)row->warmup,
-					plural((size_t)row->warmup));
-	page->failed |= !text;
-	return text ? text : "";
+		return row->precision;
+	if (by == RFL_SWEEP_BY_ATTENTION)
+		return rfl_page_printf(page, "attention %s", row->attention);
+	if (by == RFL_SWEEP_BY_WARMUP)
+		return rfl_page_printf(page, "%lld warm-up step%s", (long long)row->warmup,
+				       plural((size_t)row->warmup));
+	return row->graph ? "a CUDA graph" : "no CUDA graph";
 }
 
 /* A table for each setting that differs between rows that are otherwise equal. */
@@ -283,16 +275,12 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 		least = fmin(least, ratio);
 		most = fmax(most, ratio);
 	}
-	if (measured == 1 || (measured && most - least < 5e-4))
+	if (measured)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The measured peak of %zu of %zu configuration%s is %.3g times the "
+			      "The measured peak of %zu of %zu configuration%s is %.3g%s times the "
 			      "predicted one.",
-			      measured, s->n, plural(s->n), most);
-	else if (measured)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The measured peak of %zu of %zu configurations is between %.3g and "
-			      "%.3g times the predicted one.",
-			      measured, s->n, least, most);
+			      measured, s->n, plural(s->n), least,
+			      most - least < 5e-4 ? "" : rfl_page_printf(page, " to %.3g", most));
 	else
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "Memory was not measured, only predicted; --profile-memory records "

@@ -133,13 +133,12 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 	const char *caption, *name;
 	struct rfl_buf data;
 
-	caption = rfl_arena_printf(page->arena,
-				   "%s of %s: attained performance against arithmetic "
-				   "intensity, both logarithmic, below the ceilings in use",
-				   trajectory ? "Trajectories" : "Roofline", env->name);
-	name = rfl_arena_printf(page->arena, "%s_%s_%s.svg", r->stem,
-				trajectory ? "trajectory" : "roofline", env->name);
-	page->failed |= !caption || !name;
+	caption = rfl_page_printf(page,
+				  "%s of %s: attained performance against arithmetic "
+				  "intensity, both logarithmic, below the ceilings in use",
+				  trajectory ? "Trajectories" : "Roofline", env->name);
+	name = rfl_page_printf(page, "%s_%s_%s.svg", r->stem,
+			       trajectory ? "trajectory" : "roofline", env->name);
 	rfl_buf_init(&data, RFL_DATA_MAX + 1);
 	if (rfl_plot_roofline(&in, &scene, &err) != RFL_OK)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "No figure of %s: %s.", env->name,
@@ -173,8 +172,7 @@ void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const 
 
 	rfl_buf_init(&file, 0);
 	if (rfl_chart_make(rfl_chart_find(kind), &in, &chart, &err) == RFL_OK) {
-		name = rfl_arena_printf(page->arena, "%s_%s.%s", r->stem, chart->stem, format);
-		page->failed |= !name;
+		name = rfl_page_printf(page, "%s_%s.%s", r->stem, chart->stem, format);
 	}
 	if (name && rfl_chart_draw(chart, &spec, format, name, &file, &err) == RFL_OK)
 		rfl_page_picture(page, caption, name, &file);

@@ -73,20 +73,19 @@ static bool read_training(const struct rfl_report *r, struct rfl_page *page, siz
 		return false;
 	if (path && rfl_epochs_load(path, &read, &err) != RFL_OK) {
 		rfl_epochs_fini(&read);
-		to->unread = rfl_arena_printf(page->arena, "%s%s%s", to->unread,
-					      *to->unread ? "; " : "", err.msg);
-		page->failed |= !to->unread;
+		to->unread = rfl_page_printf(page, "%s%s%s", to->unread, *to->unread ? "; " : "",
+					     err.msg);
 		return false;
 	}
 	*ret = (struct rfl_training){ .device = row->backend, .row = row };
 	if (!ret->device)
 		ret->device = row->env;
 	else if (!rfl_text_same(row->env, ret->device))
-		ret->device = rfl_arena_printf(page->arena, "%s, %s", row->backend, row->env);
+		ret->device = rfl_page_printf(page, "%s, %s", row->backend, row->env);
 	e = rfl_arena_array(page->arena, 1, sizeof(*e));
 	if (e && (e->rows = rfl_arena_array(page->arena, read.n + 1, sizeof(*e->rows))) && read.n)
 		memcpy(e->rows, read.rows, read.n * sizeof(*e->rows));
-	page->failed |= !ret->device || !e || !e->rows;
+	page->failed |= !e || !e->rows;
 	if (e)
 		e->n = read.n;
 	ret->epochs = e;
@@ -150,15 +149,14 @@ static bool have_trainings(const struct rfl_report *r, struct rfl_page *page)
 	return r->trainings->n > 0;
 }
 
-static const char *title_of(const struct rfl_page *page, const struct group *g)
+static const char *title_of(struct rfl_page *page, const struct group *g)
 {
 	const struct rfl_ledger_row *row = g->trainings->row;
-	const char *title = rfl_arena_printf(
-		page->arena, "%s on %s, %s, batch size %lld", row->model ? row->model : "a network",
+
+	return rfl_page_printf(
+		page, "%s on %s, %s, batch size %lld", row->model ? row->model : "a network",
 		row->data_mode ? row->data_mode : "unknown data",
 		row->precision ? row->precision : "unknown precision", (long long)row->batch);
-
-	return title ? title : "";
 }
 
 /* ---- the sections ---- */
@@ -183,14 +181,7 @@ void rfl_report__training_summary(const struct rfl_report *r, struct rfl_page *p
 	rfl_buf_fini(&text);
 }
 
-struct setting {
-	const char *name, *value;
-};
-
-static const struct rfl_column of_settings[] = {
-	{ TEXT(struct setting, name, "Setting") },
-	{ TEXT(struct setting, value, "Value") },
-};
+static const struct rfl_column of_settings[] = { { .title = "Setting" }, { .title = "Value" } };
 
 /* "0.001 in epochs 1 to 5, 0.0001 in epochs 6 to 10" */
 static void put_rates(const struct rfl_epochs *e, struct rfl_buf *out)
@@ -251,8 +242,7 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 		if (row->threads > 0)
 			rfl_buf_printf(&text, ", %lld threads", (long long)row->threads);
 		rfl_buf_printf(&text, ", %s", row->engine_id ? row->engine_id : "unknown engine");
-		rfl_table_text(t,
-			       rfl_arena_printf(page->arena, "Device %s", g->trainings[i].device));
+		rfl_table_text(t, rfl_page_printf(page, "Device %s", g->trainings[i].device));
 		rfl_table_text(t, rfl_buf_str(&text));
 	}
 	rfl_buf_reset(&text);
@@ -298,10 +288,9 @@ static void layers_table(const struct rfl_ledger_row *row, struct rfl_page *page
 
 	if (!row->model || !row->precision)
 		return;
-	caption = rfl_arena_printf(page->arena, "Layers of %s, for one sample", row->model);
-	page->failed |= !caption;
+	caption = rfl_page_printf(page, "Layers of %s, for one sample", row->model);
 	rfl_complexity_needs(&c, false);
-	if (caption && rfl_summary_new(row->model, &c.options, &summary, &none) == RFL_OK &&
+	if (rfl_summary_new(row->model, &c.options, &summary, &none) == RFL_OK &&
 	    rfl_complexity_tables(&c, true, tables, &none) == RFL_OK)
 		rfl_page_table(page, caption, tables[0]);
 	page->failed |= none.rc == RFL_ENOMEM;

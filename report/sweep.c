@@ -28,25 +28,6 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "table of runs: out of memory");
 }
 
-void rfl_sweep_row_init(struct rfl_sweep_row *r)
-{
-	const struct rfl_stats unknown = { .mean = NAN, .std = NAN };
-
-	/* clang-format off */
-	*r = (struct rfl_sweep_row){
-		.status = "missing",
-		.forward = unknown, .backward = unknown, .both = unknown,
-		.optimizer_step = unknown, .step = unknown,
-		.samples_per_s = NAN, .tokens_per_s = NAN, .model_flops = NAN, .flops = NAN, .bytes = NAN,
-		.memory_model = NAN, .memory_forward = NAN, .memory_backward = NAN, .memory_peak = NAN,
-		.memory_of_forward = NAN, .memory_of_backward = NAN,
-		.measured_model = NAN, .measured_forward = NAN, .measured_backward = NAN,
-		.measured_optimizer = NAN, .measured_peak = NAN, .ratio = NAN, .grad_clip = NAN,
-		.flop_per_s = NAN, .ai = NAN, .mfu = NAN, .speedup_forward = NAN, .speedup_step = NAN,
-	};
-	/* clang-format on */
-}
-
 bool rfl_sweep_is_attention(const char *model)
 {
 	return model && strncmp(model, ATTENTION, strlen(ATTENTION)) == 0;
@@ -300,6 +281,9 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		rc = describe(&steps, r, err);
 	else if (r->runs == (int64_t)n && n > 0)
 		take_means(runs, n, r);
+	r->deviation.forward = r->forward.std / r->forward.mean;
+	r->deviation.backward = r->backward.std / r->backward.mean;
+	r->deviation.step = r->step.std / r->step.mean;
 	r->ratio = r->measured_peak / r->memory_peak;
 	if (r->runs > 0) {
 		r->samples_per_s = rate / (double)r->runs; /* as in 'summary' */
@@ -318,8 +302,8 @@ static enum rfl_rc place(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	enum rfl_rc rc;
 
 	if (!peaks)
-		r->mfu_reason = "use --peaks FILE with the ceilings of the environment, which "
-				"'roofline peaks measure' writes";
+		r->mfu_reason = "no ceilings of the environment; measure them with 'roofline peaks "
+				"measure', and add --peaks FILE";
 	else if (isnan(r->samples_per_s))
 		r->mfu_reason = UNMEASURED;
 	if (!peaks || isnan(r->ai))
@@ -371,7 +355,7 @@ void rfl_sweep_compare(struct rfl_sweep *s, enum rfl_sweep_by by)
 	const struct rfl_sweep_row *first =
 		s->rows; /* has the value with which others are compared */
 
-	for (size_t i = 1; s->in_report && setting == RFL_SWEEP_WARMUP && i < s->n; i++)
+	for (size_t i = 1; s->in_report && setting == RFL_SWEEP_OTHER_WARMUP && i < s->n; i++)
 		if (s->rows[i].warmup >= 0 &&
 		    (first->warmup < 0 || s->rows[i].warmup < first->warmup))
 			first = &s->rows[i];
@@ -399,38 +383,6 @@ void rfl_sweep_fini(struct rfl_sweep *s)
 
 /* ---- tables ---- */
 
-static void put_compiled(struct rfl_table *t, const void *row)
-{
-	rfl_table_bool(t, ((const struct rfl_sweep_row *)row)->graph);
-}
-
-static void put_profile_memory(struct rfl_table *t, const void *row)
-{
-	rfl_table_bool(t, ((const struct rfl_sweep_row *)row)->profile_memory);
-}
-
-/* Standard deviations as a part of the mean. */
-static void put_forward_deviation(struct rfl_table *t, const void *row)
-{
-	const struct rfl_stats *s = &((const struct rfl_sweep_row *)row)->forward;
-
-	rfl_table_real(t, s->std / s->mean);
-}
-
-static void put_backward_deviation(struct rfl_table *t, const void *row)
-{
-	const struct rfl_stats *s = &((const struct rfl_sweep_row *)row)->backward;
-
-	rfl_table_real(t, s->std / s->mean);
-}
-
-static void put_step_deviation(struct rfl_table *t, const void *row)
-{
-	const struct rfl_stats *s = &((const struct rfl_sweep_row *)row)->step;
-
-	rfl_table_real(t, s->std / s->mean);
-}
-
 /* Flags of columns. */
 enum {
 	OF_LM = 1 << 0,
@@ -449,17 +401,14 @@ enum {
 };
 
 /* The key and the title of a column are the first two arguments after the member or function. */
-#define TEXT(member, ...) RFL_COLUMN(TEXT, struct rfl_sweep_row, member, __VA_ARGS__)
-#define INT(member, ...)  RFL_COLUMN(INT, struct rfl_sweep_row, member, __VA_ARGS__)
-#define REAL(member, ...) RFL_COLUMN(REAL, struct rfl_sweep_row, member, __VA_ARGS__)
-#define PUT(put_, key_, ...)                                   \
-	{                                                      \
-		.put = put_, .key = key_, .title = __VA_ARGS__ \
-	}
-#define SECONDS .digits = 6
-#define GIB     .scale = 0x1p30
-#define MIB     .scale = 0x1p20
-#define SETTING .setting = true
+#define TEXT(member, ...)  RFL_COLUMN(TEXT, struct rfl_sweep_row, member, __VA_ARGS__)
+#define INT(member, ...)   RFL_COLUMN(INT, struct rfl_sweep_row, member, __VA_ARGS__)
+#define REAL(member, ...)  RFL_COLUMN(REAL, struct rfl_sweep_row, member, __VA_ARGS__)
+#define SECONDS            .digits = 6
+#define GIB                .scale = 0x1p30
+#define MIB                .scale = 0x1p20
+#define DEVIATION(of, ...) REAL(deviation.of, "", "+- %", .digits = 2, .scale = 0.01, __VA_ARGS__)
+#define SETTING            .setting = true
 
 static const struct rfl_column all_columns[] = {
 	TEXT(model, "model", "model", .when = OF_LM),
@@ -496,8 +445,8 @@ static const struct rfl_column all_columns[] = {
 	TEXT(mode, "mode", "mode", SETTING),
 	TEXT(optimizer, "optimizer", "optimizer", SETTING),
 	REAL(grad_clip, "grad_clip", "grad_clip", SETTING),
-	PUT(put_compiled, "compiled", "compiled", SETTING),
-	PUT(put_profile_memory, "profile_memory", "profile_memory", SETTING),
+	TEXT(graph, "compiled", "compiled", SETTING),
+	TEXT(profile_memory, "profile_memory", "profile_memory", SETTING),
 	TEXT(form, "attention", "attention", SETTING, .when = OF_LM),
 	REAL(memory_peak, "estimated_memory_bytes", "est. GiB", GIB, .digits = 3, .when = OF_LM),
 	REAL(measured_peak, "measured_memory_bytes", "peak GiB", GIB, .digits = 3, .when = OF_LM),
@@ -530,22 +479,19 @@ static const struct rfl_column main_columns[] = {
 	INT(context, "", "context"),
 	TEXT(dtype, "", "dtype", SETTING),
 	TEXT(form, "", "attention", SETTING),
-	PUT(put_compiled, "", "compiled", SETTING),
-	INT(warmup, "", "warm-up", SETTING, .when = TIMES),
+	TEXT(graph, "", "compiled", SETTING),
+	INT(warmup, "", "warm-up", SETTING),
 	INT(batch, "", "batch size", SETTING),
 	TEXT(mode, "", "mode", SETTING),
 	TEXT(optimizer, "", "optimizer", SETTING),
 	REAL(grad_clip, "", "grad_clip", SETTING),
 	REAL(forward.mean, "", "fwd ms", .scale = 1e-3, .when = TIMES),
-	PUT(put_forward_deviation, "", "+- %", .kind = RFL_COLUMN_REAL, .digits = 2, .scale = 0.01,
-	    .when = RATES | IN_REPORT),
+	DEVIATION(forward, .when = RATES | IN_REPORT),
 	REAL(backward.mean, "", "back ms", .scale = 1e-3, .when = RATES),
-	PUT(put_backward_deviation, "", "+- %", .kind = RFL_COLUMN_REAL, .digits = 2, .scale = 0.01,
-	    .when = RATES | IN_REPORT),
+	DEVIATION(backward, .when = RATES | IN_REPORT),
 	REAL(optimizer_step.mean, "", "opt ms", .scale = 1e-3, .when = RATES),
 	REAL(step.mean, "", "step ms", .scale = 1e-3, .when = TIMES),
-	PUT(put_step_deviation, "", "+- %", .kind = RFL_COLUMN_REAL, .digits = 2, .scale = 0.01,
-	    .when = RATES),
+	DEVIATION(step, .when = RATES),
 	REAL(tokens_per_s, "", "tokens/s", .when = RATES | MODELS),
 	REAL(flop_per_s, "", "GFLOP/s", .scale = 1e9, .when = RATES),
 	REAL(mfu, "", "MFU %", .digits = 3, .scale = 0.01, .when = RATES),
@@ -569,6 +515,23 @@ static const struct rfl_column main_columns[] = {
 	TEXT(status, "", "status", .when = RATES),
 	TEXT(status, "", "status", .when = MEMORY),
 };
+
+/* Set the numbers in columns to unknown. */
+static void set_unknown(struct rfl_sweep_row *r, const struct rfl_column *columns, size_t n)
+{
+	const double unknown = NAN;
+
+	for (size_t i = 0; i < n; i++)
+		if (columns[i].kind == RFL_COLUMN_REAL)
+			memcpy((char *)r + columns[i].at, &unknown, sizeof(unknown));
+}
+
+void rfl_sweep_row_init(struct rfl_sweep_row *r)
+{
+	*r = (struct rfl_sweep_row){ .status = "missing", .flops = NAN, .bytes = NAN };
+	set_unknown(r, all_columns, RFL_ARRAY_LEN(all_columns));
+	set_unknown(r, main_columns, RFL_ARRAY_LEN(main_columns));
+}
 
 /* The reasons of the rows that are not ok, each once for a model and context, with the memory that
  * out-of-memory rows were expected to need. */
@@ -598,7 +561,7 @@ static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
 		for (before = s->rows; !rfl_text_same(before->mfu_reason, r->mfu_reason);)
 			before++;
 		if (before == r)
-			rfl_table_note(t, "MFU and bound are unknown: %s", r->mfu_reason);
+			rfl_table_note(t, "No MFU and no bound: %s", r->mfu_reason);
 	}
 }
 
@@ -609,7 +572,7 @@ static bool is_memory_known(const struct rfl_sweep *s, const struct rfl_sweep_ro
 	for (const struct rfl_sweep_row *o = s->rows; isnan(r->measured_peak) && o < s->rows + s->n;
 	     o++)
 		if (o != r && (o < r || !isnan(o->measured_peak)) &&
-		    !(rfl_sweep_differs(o, r) & ~(unsigned)RFL_SWEEP_WARMUP) &&
+		    !(rfl_sweep_differs(o, r) & ~(unsigned)RFL_SWEEP_OTHER_WARMUP) &&
 		    rfl_text_same(o->status, r->status))
 			return true;
 	return false;

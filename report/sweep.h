@@ -30,6 +30,9 @@ struct rfl_sweep_row {
 	/* Seconds per step, over the steps of all runs that are ok. `both` is forward + backward.
 	 */
 	struct rfl_stats forward, backward, both, optimizer_step, step;
+	struct {
+		double forward, backward, step;
+	} deviation; /**< std / mean of these */
 	double samples_per_s, tokens_per_s;
 	/* counted; model_flops without what the backward pass repeats */
 	double model_flops, flops, bytes;
@@ -79,12 +82,12 @@ extern const char *const rfl_sweep_settings[];
 
 /** What two rows differ in: bits, the first in the order of enum rfl_sweep_by. */
 enum {
-	RFL_SWEEP_PRECISION = 1,
-	RFL_SWEEP_ATTENTION_FORM = 2,
-	RFL_SWEEP_GRAPH = 4,
-	RFL_SWEEP_WARMUP = 8,
-	RFL_SWEEP_SIZE = 16, /**< model or context */
-	RFL_SWEEP_REST = 32, /**< environment, mode, batch size, optimizer or clipping */
+	RFL_SWEEP_OTHER_PRECISION = 1,
+	RFL_SWEEP_OTHER_ATTENTION = 2,
+	RFL_SWEEP_OTHER_GRAPH = 4,
+	RFL_SWEEP_OTHER_WARMUP = 8,
+	RFL_SWEEP_OTHER_SIZE = 16, /**< model or context */
+	RFL_SWEEP_OTHER_REST = 32, /**< environment, mode, batch size, optimizer or clipping */
 };
 unsigned rfl_sweep_differs(const struct rfl_sweep_row *a, const struct rfl_sweep_row *b);
 

@@ -134,6 +134,7 @@ void rfl_table_real(struct rfl_table *t, double value)
 static void add_member(struct rfl_table *t, const struct rfl_column *c, const void *row)
 {
 	union {
+		bool flag;
 		const char *text;
 		const void *row;
 		int small;
@@ -157,7 +158,9 @@ static void add_member(struct rfl_table *t, const struct rfl_column *c, const vo
 			rfl_table_real(t, *rfl_field_real_at(c->field, at));
 		else
 			rfl_table_int(t, *rfl_field_int_at(c->field, at));
-	} else if (c->kind == RFL_COLUMN_TEXT)
+	} else if (c->kind == RFL_COLUMN_TEXT && c->size == sizeof(v.flag))
+		rfl_table_bool(t, v.flag);
+	else if (c->kind == RFL_COLUMN_TEXT)
 		rfl_table_text(t, v.text);
 	else if (c->kind == RFL_COLUMN_REAL)
 		rfl_table_real(t, v.real);
@@ -244,12 +247,21 @@ static bool begins_html(const char *s)
 	return *s == '<' && (isalpha((unsigned char)s[1]) || (s[1] && strchr("/!?", s[1])));
 }
 
-bool rfl_md_is_markup(const char *text, const char *s)
+void rfl_md_put(struct rfl_buf *out, const char *text, const char *more, const char *line_break)
 {
-	const bool inside = *s == '_' && s > text && isalnum((unsigned char)s[-1]) &&
-			    isalnum((unsigned char)s[1]);
+	for (const char *s = text; *s; s++) {
+		const bool inside = *s == '_' && s > text && isalnum((unsigned char)s[-1]) &&
+				    isalnum((unsigned char)s[1]);
 
-	return strchr("*`[\\&~", *s) || (*s == '_' && !inside) || begins_html(s);
+		if (*s == '\n') {
+			rfl_buf_puts(out, line_break);
+		} else if (*s != '\r') {
+			if (strchr("*`[\\&~", *s) || (*s == '_' && !inside) || begins_html(s) ||
+			    strchr(more, *s))
+				rfl_buf_putc(out, '\\');
+			rfl_buf_putc(out, *s);
+		}
+	}
 }
 
 static void put_notes(const struct rfl_table *t, bool markdown, struct rfl_buf *out)
@@ -257,11 +269,10 @@ static void put_notes(const struct rfl_table *t, bool markdown, struct rfl_buf *
 	if (t->nnotes > 0)
 		rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < t->nnotes; i++) {
-		for (const char *s = t->notes[i]; *s; s++) {
-			if (markdown && rfl_md_is_markup(t->notes[i], s))
-				rfl_buf_putc(out, '\\');
-			rfl_buf_putc(out, *s);
-		}
+		if (markdown)
+			rfl_md_put(out, t->notes[i], "", "\n");
+		else
+			rfl_buf_puts(out, t->notes[i]);
 		/* in Markdown, two trailing blanks are a line break */
 		rfl_buf_puts(out, markdown && i + 1 < t->nnotes ? "  \n" : "\n");
 	}
@@ -277,28 +288,19 @@ static size_t width_of(const char *s)
 	return n;
 }
 
-static void repeat(struct rfl_buf *out, char c, size_t n)
-{
-	while (n-- > 0)
-		rfl_buf_putc(out, c);
-}
-
 static void put_aligned(const struct rfl_table *t, size_t column, const char *s,
 			struct rfl_buf *out)
 {
-	size_t pad = t->widths[column] - width_of(s);
-	bool right = t->columns[column].kind != RFL_COLUMN_TEXT;
+	const int pad = (int)(t->widths[column] - width_of(s));
+	const bool right = t->columns[column].kind != RFL_COLUMN_TEXT;
 
-	if (column > 0)
-		rfl_buf_puts(out, "  ");
-	if (right)
-		repeat(out, ' ', pad);
+	rfl_buf_printf(out, "%s%*s", column ? "  " : "", right ? pad : 0, "");
 	for (; *s != '\0'; s++) /* keep the cell on one line */
 		rfl_buf_putc(out, *s == '\n' ? ' ' : *s);
 	if (column + 1 == t->ncolumns)
 		rfl_buf_putc(out, '\n');
-	else if (!right) /* no trailing blanks */
-		repeat(out, ' ', pad);
+	else /* no trailing blanks */
+		rfl_buf_printf(out, "%*s", right ? 0 : pad, "");
 }
 
 bool rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena,
@@ -310,7 +312,7 @@ bool rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena,
 	*ret = (struct rfl_table_texts){
 		.ncolumns = t->ncolumns,
 		.nrows = 1 + rfl_table_rows(t),
-		.cells = rfl_arena_array(arena, n, sizeof(*ret->cells)),
+		.cells = rfl_arena_array(arena, n + 1, sizeof(*ret->cells)),
 		.columns = t->columns,
 		.nnotes = t->nnotes,
 		.notes = t->notes,
@@ -348,9 +350,9 @@ static void render_text(const struct rfl_table *t, struct rfl_buf *out)
 	for (size_t i = 0; i < texts.ncolumns * texts.nrows; i++) {
 		put_aligned(t, i % t->ncolumns, texts.cells[i], out);
 		for (size_t c = 0; i + 1 == t->ncolumns && c < t->ncolumns; c++) {
-			rfl_buf_puts(out, c ? "  " : "");
-			repeat(out, '-', t->widths[c]);
-			rfl_buf_puts(out, c + 1 < t->ncolumns ? "" : "\n");
+			for (size_t k = 0; k < t->widths[c]; k++)
+				rfl_buf_putc(out, '-');
+			rfl_buf_puts(out, c + 1 < t->ncolumns ? "  " : "\n");
 		}
 	}
 	put_notes(t, false, out);
@@ -359,14 +361,7 @@ static void render_text(const struct rfl_table *t, struct rfl_buf *out)
 static void put_markdown(const struct rfl_table *t, size_t i, const char *text, struct rfl_buf *out)
 {
 	rfl_buf_puts(out, i % t->ncolumns ? " | " : "| ");
-	for (const char *s = text; *s != '\0'; s++) {
-		if (*s == '\n')
-			rfl_buf_puts(out, "<br>");
-		else if (*s == '|' || rfl_md_is_markup(text, s))
-			rfl_buf_printf(out, "\\%c", *s);
-		else if (*s != '\r')
-			rfl_buf_putc(out, *s);
-	}
+	rfl_md_put(out, text, "|", "<br>");
 	if ((i + 1) % t->ncolumns == 0)
 		rfl_buf_puts(out, " |\n");
 }

@@ -67,8 +67,8 @@ struct rfl_column {
 	unsigned when; /**< flags that rfl_table_of() requires to include the column */
 	/** For people, a column with the same known value in all rows becomes a note. */
 	bool setting;
-	/** The row member for rfl_table_add(), set by RFL_CELL(): a const char *, an int, int64_t
-	 * or size_t, or a double, according to `kind`. */
+	/** The row member for rfl_table_add(), set by RFL_CELL(): a const char * or bool, an int,
+	 * int64_t or size_t, or a double, according to `kind`. */
 	size_t at, size;
 	/** Instead of a member: a column of a CSV table, which sets kind and default key and title.
 	 * It is in the row or, if `size` is set, in the row to which the member at `at` points. */

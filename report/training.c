@@ -17,47 +17,39 @@ struct epoch_row {
 	struct rfl_epoch e;
 };
 
-#define COMPLETE           1U
-#define CELL(type, member) RFL_CELL(struct type, member)
-#define TEXT(member_, title_, ...)                                                       \
-	{                                                                                \
-		CELL(device_row, member_), .key = #member_, .title = title_, __VA_ARGS__ \
-	}
-#define REAL(type, member_, key_, title_, ...)                                              \
-	{                                                                                   \
-		CELL(type, member_), .key = key_, .title = title_, .kind = RFL_COLUMN_REAL, \
-				     __VA_ARGS__                                            \
-	}
-#define PERCENT .scale = 0.01, .decimals = 2
+#define COMPLETE                  1U
+#define PERCENT                   .scale = 0.01, .decimals = 2
+#define EPOCH(kind, member, ...)  RFL_COLUMN(kind, struct epoch_row, e.member, #member, __VA_ARGS__)
+#define DEVICE(kind, member, ...) RFL_COLUMN(kind, struct device_row, member, __VA_ARGS__)
 
 static const struct rfl_column epoch_columns[] = {
-	{ CELL(epoch_row, device), .key = "device", .title = "Device" },
-	{ CELL(epoch_row, e.epoch), .key = "epoch", .title = "Epoch", .kind = RFL_COLUMN_INT },
-	REAL(epoch_row, e.lr, "lr", "Learning rate", .digits = 3),
-	REAL(epoch_row, e.train_loss, "train_loss", "Training loss", .digits = 4),
-	REAL(epoch_row, e.train_accuracy, "train_accuracy", "Training accuracy %", PERCENT),
-	REAL(epoch_row, e.test_loss, "test_loss", "Test loss", .digits = 4),
-	REAL(epoch_row, e.test_accuracy, "test_accuracy", "Test accuracy %", PERCENT),
-	REAL(epoch_row, e.train_s, "train_s", "Training s", .digits = 4),
-	REAL(epoch_row, e.test_s, "test_s", "Test s", .digits = 3),
-	REAL(epoch_row, e.samples_per_s, "samples_per_s", "Samples/s", .digits = 4),
+	RFL_COLUMN(TEXT, struct epoch_row, device, "device", "Device"),
+	EPOCH(INT, epoch, "Epoch"),
+	EPOCH(REAL, lr, "Learning rate", .digits = 3),
+	EPOCH(REAL, train_loss, "Training loss"),
+	EPOCH(REAL, train_accuracy, "Training accuracy %", PERCENT),
+	EPOCH(REAL, test_loss, "Test loss"),
+	EPOCH(REAL, test_accuracy, "Test accuracy %", PERCENT),
+	EPOCH(REAL, train_s, "Training s"),
+	EPOCH(REAL, test_s, "Test s", .digits = 3),
+	EPOCH(REAL, samples_per_s, "Samples/s"),
 };
 
 static const struct rfl_column device_columns[] = {
-	TEXT(device, "Device", .when = 0),
-	{ CELL(device_row, name), .key = "device_name", .title = "Name" },
-	TEXT(status, "Status", .when = 0),
-	TEXT(reason, "Reason", .when = COMPLETE),
-	TEXT(run_id, "Run", .when = COMPLETE),
-	TEXT(engine, "Engine", .when = COMPLETE),
-	{ CELL(device_row, epochs), .key = "epochs", .title = "Epochs", .kind = RFL_COLUMN_INT },
-	REAL(device_row, train_s, "train_s", "Training s", .digits = 4),
-	REAL(device_row, epoch_s, "train_s_per_epoch", "s per epoch", .digits = 4),
-	REAL(device_row, test_s, "test_s", "Test s", .digits = 3),
-	REAL(device_row, samples_per_s, "samples_per_s", "Samples/s", .digits = 4),
-	REAL(device_row, best, "best_test_accuracy", "Best test accuracy %", PERCENT),
-	REAL(device_row, last, "test_accuracy", "Last test accuracy %", PERCENT),
-	REAL(device_row, speedup, "speedup", "Speed-up", .digits = 3),
+	DEVICE(TEXT, device, "device", "Device"),
+	DEVICE(TEXT, name, "device_name", "Name"),
+	DEVICE(TEXT, status, "status", "Status"),
+	DEVICE(TEXT, reason, "reason", "Reason", .when = COMPLETE),
+	DEVICE(TEXT, run_id, "run_id", "Run", .when = COMPLETE),
+	DEVICE(TEXT, engine, "engine", "Engine", .when = COMPLETE),
+	DEVICE(INT, epochs, "epochs", "Epochs"),
+	DEVICE(REAL, train_s, "train_s", "Training s"),
+	DEVICE(REAL, epoch_s, "train_s_per_epoch", "s per epoch"),
+	DEVICE(REAL, test_s, "test_s", "Test s", .digits = 3),
+	DEVICE(REAL, samples_per_s, "samples_per_s", "Samples/s"),
+	DEVICE(REAL, best, "best_test_accuracy", "Best test accuracy %", PERCENT),
+	DEVICE(REAL, last, "test_accuracy", "Last test accuracy %", PERCENT),
+	DEVICE(REAL, speedup, "speedup", "Speed-up", .digits = 3),
 };
 
 struct rfl_table *rfl_training_epochs(const struct rfl_training *all, size_t n)

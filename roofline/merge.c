@@ -366,7 +366,8 @@ static enum rfl_rc report_missing(struct rfl_merge_job *job, struct rfl_err *err
 	rfl_missing_text(missing, false, &text);
 	if (job->options->skip_missing) {
 		rfl_buf_printf(&job->report->notes,
-			       "left out %zu of the configurations because of missing facts:\n%s\n",
+			       "left out %zu of the configurations because these values are "
+			       "missing:\n%s\n",
 			       job->report->left_out, rfl_buf_str(&text));
 	} else {
 		if (missing->of_counters == missing->n)
@@ -375,11 +376,12 @@ static enum rfl_rc report_missing(struct rfl_merge_job *job, struct rfl_err *err
 			rfl_buf_reset(&text);
 			rfl_missing_text(missing, true, &text);
 		}
-		rc = rfl_fail(err, RFL_EMISSING, 0,
-			      "%s: %zu fact%s needed for the points %s unknown; supply what is "
-			      "missing, or use --skip-missing to write the other points\n%s",
-			      path, missing->n, missing->n == 1 ? "" : "s",
-			      missing->n == 1 ? "is" : "are", rfl_buf_str(&text));
+		rc = rfl_fail(
+			err, RFL_EMISSING, 0,
+			"%s: the points need %zu value%s missing; add %s as follows, or leave "
+			"these points out with --skip-missing\n%s",
+			path, missing->n, missing->n == 1 ? " that is" : "s that are",
+			missing->n == 1 ? "it" : "them", rfl_buf_str(&text));
 	}
 	rfl_buf_fini(&text);
 	return rc;

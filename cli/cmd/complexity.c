@@ -542,11 +542,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_buf out;
 	enum rfl_rc rc;
 
+	if (a->columns.n == 1 && strcmp(a->columns.items[0], "help") == 0)
+		return rfl_cli_put_table(cli, rfl_complexity_columns_table(),
+					 (enum rfl_format)a->format, err);
 	rfl_buf_init(&out, 0);
-	if (a->columns.n == 1 && strcmp(a->columns.items[0], "help") == 0) {
-		rc = rfl_complexity_columns_table((enum rfl_format)a->format, &out, err);
-		goto print;
-	}
 	rfl_complexity_needs(&c.r,
 			     a->fit || a->summary || a->output_dir || a->format == RFL_FORMAT_JSON);
 	if ((rc = find_peers(&c, err)) || (a->fit && (rc = find_device(&c, err))) ||
@@ -558,7 +557,6 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 				     c.r.batches[0], err);
 	if (rc == RFL_OK)
 		rc = put_answer(&c, &out, err);
-print:
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_as(cli, (enum rfl_format)a->format, &out, "complexity", err);
 done:

@@ -446,7 +446,8 @@ static void columns_are_listed(void **state)
 
 	(void)state;
 	rfl_buf_init(&out, 0);
-	assert_ok(rfl_complexity_columns_table(RFL_FORMAT_CSV, &out, &err), &err);
+	assert_ok(rfl_table_finish(rfl_complexity_columns_table(), RFL_FORMAT_CSV, &out, &err),
+		  &err);
 	assert_non_null(strstr(rfl_buf_str(&out), "peak_bytes,Peak (MiB),models"));
 	rfl_buf_fini(&out);
 }

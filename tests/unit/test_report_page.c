@@ -76,7 +76,6 @@ static void html_escapes_everything(void **state)
 	assert_non_null(strstr(out.data, "<ul>\n<li>one</li>\n<li>two\nlines</li>\n</ul>"));
 	assert_int_equal(count(out.data, "<section"), count(out.data, "</section>"));
 	rfl_buf_fini(&out);
-	rfl_buf_fini(&json);
 }
 
 static void data_reads_back(void **state)
@@ -98,7 +97,6 @@ static void data_reads_back(void **state)
 	assert_string_equal(json_string_value(json_object_get(root, "a")), "</script><!--");
 	json_decref(root);
 	rfl_buf_fini(&out);
-	rfl_buf_fini(&json);
 }
 
 static void markdown_escapes_everything(void **state)

@@ -24,7 +24,7 @@ static void null_in_the_short_form(void **state)
 	use_peaks(f, state, "{\"lab_cpu\": {\"peak_gflops\": null, \"peak_gbps\": null}}");
 	assert_int_equal(merge(f), RFL_EMISSING);
 	assert_null(f->pts);
-	assert_says(&f->err, "peaks.json: 2 facts needed for the points are unknown");
+	assert_says(&f->err, "peaks.json: the points need 2 values that are missing");
 	assert_says(&f->err, "environment 'lab_cpu': peak_gflops is unknown");
 	assert_says(&f->err, "environment 'lab_cpu': peak_gbps is unknown");
 	/* three configurations of four runs need it */
@@ -80,7 +80,7 @@ static void all_cells_of_the_long_form_at_once(void **state)
 	use_peaks(f, state, LONG_FORM(UNKNOWN("not measured yet"), UNKNOWN("no memory")));
 	assert_int_equal(merge(f), RFL_EMISSING);
 	assert_null(f->pts);
-	assert_says(&f->err, "5 facts needed for the points are unknown; supply what is missing");
+	assert_says(&f->err, "the points need 5 values that are missing; add them as follows");
 	assert_says(&f->err, "compute.fp32.vector is unknown (not measured yet)");
 	assert_says(&f->err, "memory.DRAM.gbs is unknown (no memory)");
 	assert_says(&f->err, "compute.bf16.vector is not in the file");
@@ -127,7 +127,7 @@ static void no_other_accumulator_stands_in(void **state)
 			  "330000") "}, \"memory\": [{\"level\": \"HBM\", \"scope\": \"device\", "
 				    "\"gbs\": " MEASURED("1008") "}]}}}");
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "1 fact needed for the points is unknown");
+	assert_says(&f->err, "the points need 1 value that is missing");
 	assert_says(&f->err, "compute.fp16.matrix is not in the file");
 	fixture_free(f);
 }
