@@ -148,13 +148,12 @@ static void add_gpu_run(struct rfl_table *t, const char *name, const struct rfl_
 
 	if (run) {
 		row.value = run->timed.sustained / 1e9;
+		row.power_w = run->timed.samples.power_mean_w;
 		rfl_throttle_words(run->timed.samples.throttle_bits, words, sizeof(words));
 		row.throttle = words;
 	}
-	if (run && run->timed.samples.n) {
+	if (run && !isnan(run->timed.samples.sm_clock_mean_hz))
 		row.clock_mhz = llround(run->timed.samples.sm_clock_mean_hz / 1e6);
-		row.power_w = run->timed.samples.power_mean_w;
-	}
 	rfl_table_add(t, &row, 1, sizeof(row));
 }
 
