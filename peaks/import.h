@@ -25,7 +25,7 @@ struct rfl_peaks_import_options {
 };
 
 /** Files that are being read into one environment. Of several values for a key, the highest is
- * used: noise can only slow a measurement. */
+ * used. */
 struct rfl_peaks_import {
 	const struct rfl_peaks_import_options *options;
 	const char *name; /**< of the current file */
@@ -65,9 +65,7 @@ void rfl_peaks_import_init(struct rfl_peaks_import *in,
 			   const struct rfl_peaks_import_options *options);
 void rfl_peaks_import_fini(struct rfl_peaks_import *in);
 
-/** Read a file.
- * @return RFL_OK; RFL_EFORMAT with file, name and fault; RFL_EINVAL for an option that does not
- * fit; RFL_EIO */
+/** @return RFL_OK; RFL_EFORMAT; RFL_EINVAL for an option that does not fit; RFL_EIO */
 enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -87,14 +85,11 @@ json_t *rfl_peaks_export_ert(const struct rfl_peaks_env *env, struct rfl_buf *sk
 /* Add the tool's version, a JSON string, to its name. */
 void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version);
 
-/* Note a device of the file.
- * @param id    its name or number, for --select
- * @param name  as its driver reports it; NULL: unknown
+/* Note a device of the file. @param id  its name or number, for --select
  * @return whether its values are to be taken */
 bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const char *name);
 
-/* Take a rate of the current file in GFLOP/s or GB/s.
- * @param name     looked up in the names of the format
+/* Take a rate in GFLOP/s or GB/s.
  * @param threads  0: unknown; with 1, the key is that of one core */
 enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
 				 const char *name, double value, int threads);

@@ -6,7 +6,7 @@
  */
 #include "peaks/kernels.h"
 
-#if RFL_KERNELS_X86
+#ifdef RFL_KERNELS_X86
 
 #define EACH(numbers, line) ".irp r," numbers "\n\t" line "\n\t.endr\n\t"
 #define CHAINS_12           "0,1,2,3,4,5,6,7,8,9,10,11"
