@@ -100,7 +100,7 @@ struct rfl_measurement {
 
 /** Measure the selected ceilings.
  * @param ret  set on success only; release with rfl_measurement_free()
- * @return RFL_OK if at least one ceiling was measured or is unsupported; RFL_EINVAL, RFL_ENOMEM,
+ * @return RFL_OK if at least one ceiling was measured or is unsupported; RFL_ENOMEM,
  * RFL_EUNAVAILABLE */
 enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement **ret,
 			struct rfl_err *err) RFL_WARN_UNUSED;
