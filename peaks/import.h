@@ -28,7 +28,8 @@ struct rfl_peaks_import_options {
  * used. */
 struct rfl_peaks_import {
 	const struct rfl_peaks_import_options *options;
-	const char *name; /**< of the current file */
+	const struct rfl_peaks_format *format; /**< of the current file, as the next members */
+	const char *name;
 	struct rfl_span text;
 	char tool[128];      /**< with its version; the source of the values */
 	char device[256];    /**< "" if the files do not name it */
@@ -89,14 +90,18 @@ void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version
  * @return whether its values are to be taken */
 bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const char *name);
 
+/* The key of a name in the format; NULL: none. */
+const char *rfl_peaks_import_key(const struct rfl_peaks_import *in, const char *name);
+
 /* Take a rate in GFLOP/s or GB/s.
+ * @param key      NULL: list the name as ignored
  * @param threads  0: unknown; with 1, the key is that of one core */
-enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
-				 const char *name, double value, int threads);
+enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, const char *name,
+				 double value, int threads);
 
 /* Note that a rate could not be measured. @param status  "unsupported" or "failed" */
-enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
-				   const char *name, const char *status, const char *reason);
+enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const char *name,
+				   const char *status, const char *reason);
 
 /* Fail with RFL_EFORMAT and "file: ...". */
 enum rfl_rc rfl_peaks_import_refuse(const struct rfl_peaks_import *in, const char *fmt, ...)
