@@ -7,6 +7,7 @@
 #endif
 #include "peaks/bench.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -69,9 +70,8 @@ struct team {
 	const struct rfl_bench_job *job; /* NULL: touch the arrays */
 	int n;
 	struct worker *workers;
-	pthread_mutex_t lock;
-	pthread_cond_t opened;
-	enum { GATE_SHUT, GATE_OPEN, GATE_ABORT } gate;
+	pthread_mutex_t gate; /* held until all threads exist, or one of them could not start */
+	bool aborted;
 	pthread_barrier_t barrier;
 	atomic_int awake; /* threads that have passed the barrier, in all repeats */
 	/* set by worker 0 between barriers */
@@ -84,6 +84,11 @@ struct team {
 	struct rfl_load load;   /* at begin_s */
 	struct rfl_interference seen;
 };
+
+static enum rfl_rc no_memory(int threads, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", threads);
+}
 
 /* --- CPUs and arrays --- */
 
@@ -121,7 +126,7 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 				m->ncpus);
 	b = calloc(1, sizeof(*b));
 	if (!b || !(b->cpus = rfl_alloc_array((size_t)threads, sizeof(*b->cpus)))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", threads);
+		rc = no_memory(threads, err);
 		goto done;
 	}
 	b->machine = m;
@@ -230,13 +235,12 @@ struct part {
 
 static void work(const struct rfl_peak_kernel *k, struct part *part, uint64_t iters)
 {
-	if (k->kind == RFL_LOOP_CHAIN) {
-		part->chains.iters = iters;
+	part->chains.iters = iters;
+	part->arrays.passes = (size_t)iters;
+	if (k->kind == RFL_LOOP_CHAIN)
 		k->chains(&part->chains);
-	} else {
-		part->arrays.passes = (size_t)iters;
+	else
 		k->arrays(&part->arrays);
-	}
 }
 
 /* First touch: a page is allocated near the thread that first writes to it. Where there are several
@@ -414,14 +418,10 @@ static void *worker_main(void *arg)
 	struct rusage before = { 0 }, after = { 0 };
 	struct part part;
 	double each_s;
-	bool open;
 
-	pthread_mutex_lock(&team->lock);
-	while (team->gate == GATE_SHUT)
-		pthread_cond_wait(&team->opened, &team->lock);
-	open = team->gate == GATE_OPEN;
-	pthread_mutex_unlock(&team->lock);
-	if (!open)
+	pthread_mutex_lock(&team->gate);
+	pthread_mutex_unlock(&team->gate);
+	if (team->aborted)
 		return NULL;
 	/* a thread that cannot be pinned still waits at the barriers; the job fails at the end */
 	(void)!rfl_pin_thread(cpus[w->index]->os_index, &w->err);
@@ -473,8 +473,8 @@ static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 	if (failed)
 		return rfl_fail(err, RFL_EUNAVAILABLE, failed, "cannot create a barrier: %s",
 				strerror(failed));
-	pthread_mutex_init(&team->lock, NULL);
-	pthread_cond_init(&team->opened, NULL);
+	pthread_mutex_init(&team->gate, NULL);
+	pthread_mutex_lock(&team->gate);
 	for (; started < n && rc == RFL_OK; started += rc == RFL_OK) {
 		struct worker *w = &team->workers[started];
 
@@ -484,21 +484,15 @@ static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 				      "cannot start thread %d of %d: %s", started + 1, n,
 				      strerror(failed));
 	}
-	pthread_mutex_lock(&team->lock);
-	team->gate = rc == RFL_OK ? GATE_OPEN : GATE_ABORT;
-	pthread_cond_broadcast(&team->opened);
-	pthread_mutex_unlock(&team->lock);
-	for (int i = 0; i < started; i++)
+	team->aborted = rc != RFL_OK;
+	pthread_mutex_unlock(&team->gate);
+	for (int i = 0; i < started; i++) {
 		pthread_join(team->workers[i].thread, NULL);
-	for (int i = 0; i < started && rc == RFL_OK; i++) {
-		const struct rfl_err *e = &team->workers[i].err;
-
-		if (e->rc != RFL_OK)
-			rc = rfl_err_pass(err, e);
+		if (rc == RFL_OK && team->workers[i].err.rc != RFL_OK)
+			rc = rfl_err_pass(err, &team->workers[i].err);
 	}
 	pthread_barrier_destroy(&team->barrier);
-	pthread_cond_destroy(&team->opened);
-	pthread_mutex_destroy(&team->lock);
+	pthread_mutex_destroy(&team->gate);
 	return rc;
 }
 
@@ -510,7 +504,7 @@ static enum rfl_rc touch_all(struct rfl_bench *b, struct rfl_err *err)
 
 	team.workers = rfl_alloc_array((size_t)team.n, sizeof(*team.workers));
 	if (!team.workers)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", team.n);
+		return no_memory(team.n, err);
 	for (int i = 0; i < team.n; i++)
 		team.workers[i] = (struct worker){ .team = &team, .index = i };
 	rc = run_team(&team, err);
@@ -593,25 +587,17 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 
 	if (rc != RFL_OK)
 		return rc;
-	if (job->threads < 1 || job->first < 0 || job->slices < 0 ||
-	    job->first + job->threads > b->threads || job->slices + job->threads > b->threads ||
-	    job->repeats < 1)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%d threads, %d repeats: not possible; use 1 to %d threads and at "
-				"least 1 repeat",
-				job->threads, job->repeats, b->threads);
-	if (job->slice_bytes >
-	    (job->threads == 1 ? (b->threads - job->slices) * b->slice_bytes : b->slice_bytes))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"arrays of %" PRId64 " bytes per thread do not fit",
-				job->slice_bytes);
+	assert(job->threads >= 1 && job->first >= 0 && job->slices >= 0 && job->repeats >= 1);
+	assert(job->first + job->threads <= b->threads);
+	assert(job->slices + job->threads <= b->threads);
+	assert(job->slice_bytes <=
+	       (job->threads == 1 ? (b->threads - job->slices) * b->slice_bytes : b->slice_bytes));
 	const size_t n = (size_t)job->threads, repeats = 2 * (size_t)job->repeats;
 
 	team.workers = rfl_alloc_array(n, sizeof(*team.workers));
 	spans = rfl_alloc_array(n * repeats, sizeof(*spans));
 	if (!team.workers || !spans) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads, %d repeats",
-			      job->threads, job->repeats);
+		rc = no_memory(job->threads, err);
 		goto done;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -623,8 +609,7 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 	if (rc == RFL_OK)
 		rc = run_team(&team, err);
 	if (rc == RFL_OK && !evaluate(&team, ret))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads, %d repeats",
-			      job->threads, job->repeats);
+		rc = no_memory(job->threads, err);
 done:
 	free(spans);
 	free(team.workers);

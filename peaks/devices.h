@@ -41,9 +41,8 @@ struct rfl_device_sheet {
 	double flop_per_s[RFL_DEVICE_RATE_COUNT];
 	double bandwidth_bytes_per_s; /**< memory bandwidth */
 	double l2_bytes, llc_bytes;
-	/** Memory size. A data sheet's "GB" of memory is taken as 2^30 bytes, the unit of memory
-	 * chips; drivers report slightly less (143771 MiB, or 140.4 x 2^30 bytes, for the "141 GB"
-	 * of an H200). For unified memory, the largest option. */
+	/** A data sheet's "GB" of memory is taken as 2^30 bytes, the unit of memory chips; drivers
+	 * report slightly less. For unified memory, the largest option. */
 	double memory_bytes;
 	double power_w;
 	const char *source;   /**< document the values are from */

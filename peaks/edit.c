@@ -4,6 +4,7 @@
  */
 #include "peaks/edit.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -423,35 +424,30 @@ static const char *scope_of(const json_t *env, const char *level)
 
 enum rfl_rc rfl_peaks_rate(const char *text, const char *key, double *ret, struct rfl_err *err)
 {
-	static const struct {
-		const char *name;
-		double giga;
-		bool memory;
-	} units[] = {
-		{ "MFLOP/s", 1e-3, false }, { "GFLOP/s", 1, false }, { "TFLOP/s", 1e3, false },
-		{ "PFLOP/s", 1e6, false },  { "GFLOPS", 1, false },  { "TFLOPS", 1e3, false },
-		{ "PFLOPS", 1e6, false },   { "Gop/s", 1, false },   { "Top/s", 1e3, false },
-		{ "GOPS", 1, false },       { "TOPS", 1e3, false },  { "MB/s", 1e-3, true },
-		{ "GB/s", 1, true },        { "TB/s", 1e3, true },
-	};
+	static const char *const rates[] = { "FLOP/s", "FLOPS", "op/s", "OPS" };
+	static const char prefixes[] = "MGTP";
+	static const double factors[] = { 1e-3, 1, 1e3, 1e6 };
 	const bool memory = level_of(key) || strstr(key, "peak_gbps");
 	const struct rfl_span all = rfl_span_trim(rfl_span_of(text));
 	const size_t len = rfl_span_number_len(all);
 	char unit[16];
+	const char *prefix;
 	double value;
-	size_t i = 0;
+	bool known;
 
 	rfl_span_copy(rfl_span_trim(rfl_span_from(all, len)), unit, sizeof(unit));
 	if (!rfl_span_number((struct rfl_span){ .at = all.at, .len = len }, &value) || !(value > 0))
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"VALUE: '%s' is not a number greater than 0, in %s", text,
 				memory ? "GB/s" : "GFLOP/s");
-	while (*unit && i < RFL_ARRAY_LEN(units) && strcasecmp(unit, units[i].name) != 0)
-		i++;
-	if (*unit && (i == RFL_ARRAY_LEN(units) || units[i].memory != memory))
+	prefix = *unit ? strchr(prefixes, toupper((unsigned char)*unit)) : &prefixes[1];
+	known = !*unit || (memory && strcasecmp(unit + 1, "B/s") == 0);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rates) && !memory; i++)
+		known = known || strcasecmp(unit + 1, rates[i]) == 0;
+	if (!prefix || !known)
 		return rfl_fail(err, RFL_EUSAGE, 0, "VALUE: '%s' is not a unit of %s; use %s", unit,
 				key, memory ? "GB/s or TB/s" : "GFLOP/s, TFLOP/s or TOPS");
-	*ret = *unit ? value * units[i].giga : value;
+	*ret = value * factors[prefix - prefixes];
 	return RFL_OK;
 }
 
@@ -564,15 +560,6 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 {
 	json_t *env = json_object_get(rfl_peaks__environments(e->root), set->env);
 
-	if (rfl_text_check_env_name("env", set->env, RFL_EINVAL, err) != RFL_OK)
-		return RFL_EINVAL;
-	if (!(set->value > 0) || !isfinite(set->value))
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: a ceiling must be a number greater than 0",
-				set->key);
-	if (!set->source || !*set->source)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: the source of the value is missing; give it with --source",
-				set->key);
 	if (env && rfl_peaks__is_short(env))
 		return set_short(e, env, set, err);
 	if (!env) {
@@ -623,16 +610,14 @@ enum rfl_rc rfl_peaks_edit_sheet(struct rfl_peaks_edit *e, const char *name,
 	json_t *envs, *env = json_object_get(rfl_peaks__environments(e->root), name), *device;
 	const char *level = "DRAM";
 	bool ok = true;
-	enum rfl_rc rc = rfl_text_check_env_name("env", name, RFL_EINVAL, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK && env && rfl_peaks__is_short(env))
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: environment '%s' is in the short form, which has no place for a "
-			      "data sheet; use another name",
-			      e->path, name);
-	else if (rc == RFL_OK && env)
-		rc = fits_sheet(e, name, env, sheet, err);
-	if (rc != RFL_OK)
+	if (env && rfl_peaks__is_short(env))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: environment '%s' is in the short form, which has no place for "
+				"a data sheet; use another name",
+				e->path, name);
+	if (env && (rc = fits_sheet(e, name, env, sheet, err)))
 		return rc;
 	envs = long_envs(e);
 	if (!env) {

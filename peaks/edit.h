@@ -61,8 +61,8 @@ struct rfl_peaks_set {
 	const char *device; /**< device of a new environment; NULL: not recorded */
 };
 
-/** Set one ceiling; create the environment if it does not exist. RFL_EINVAL: value rejected, for
- * example because it is twice the dense rate of the device's data sheet. */
+/** Set one ceiling; create the environment if it does not exist. RFL_EINVAL: there is no such key,
+ * or the value is twice the dense rate of the device's data sheet. */
 enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_set *set,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -144,7 +144,9 @@ enum rfl_rc rfl_gpu_bench_run(struct rfl_gpu_bench *b, const struct rfl_gpu_work
 			      struct rfl_gpu_timed *ret, struct rfl_err *err)
 {
 	const double window_s = trial ? WINDOW_TRIAL_S : b->window_s;
-	struct rfl_gpu_timed timed = { .seconds = 0 };
+	struct rfl_gpu_timed timed = { .samples = { .sm_clock_mean_hz = NAN,
+						    .power_mean_w = NAN,
+						    .temperature_max_c = NAN } };
 	struct rfl_stats second_half;
 	double *rates = NULL, one_s = 0, batch, repeats;
 	bool sampling = false;

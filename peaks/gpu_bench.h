@@ -41,7 +41,7 @@ struct rfl_gpu_timed {
 	struct rfl_stats stats;         /**< rates of the repeats; its max is the burst rate */
 	double sustained;               /**< median of the second half of the repeats */
 	double seconds;                 /**< of all repeats */
-	struct rfl_gpu_samples samples; /**< n is 0 without NVML, and after a short trial */
+	struct rfl_gpu_samples samples; /**< NaN without NVML, and after a short trial */
 };
 
 /** Open the driver and the first device.

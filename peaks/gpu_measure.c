@@ -87,17 +87,23 @@ static void refuse(struct rfl_gpu_cell *cell, const char *status, const char *re
 
 /* ---- arithmetic ---- */
 
+/* Run a loop. @param size  bytes of each array of a memory loop @param trial  for a sweep */
 static enum rfl_rc run_loop(struct session *s, struct rfl_gpu_cell *cell,
-			    const struct rfl_gpu_kernel *k, struct rfl_err *err)
+			    const struct rfl_gpu_kernel *k, int64_t size, bool trial,
+			    struct rfl_err *err)
 {
+	const bool memory = k->bytes_per_turn > 0;
 	struct rfl_gpu_run *run = NULL;
 	enum rfl_rc rc = begin(s, k->summary, &run, err);
 
-	if (rc || (rc = rfl_gpu_bench_loop(s->bench, k, RFL_GPU_CHUNK, false, &run->timed, err)))
+	if (rc || (rc = rfl_gpu_bench_loop(s->bench, k, size, trial, &run->timed, err)))
 		return rc;
 	run->accumulate = k->accumulate;
-	run->accumulators = RFL_GPU_CHAINS;
-	run->random = true;
+	run->accumulators = memory ? 0 : RFL_GPU_CHAINS;
+	run->random = !memory;
+	run->working_set_bytes = (int64_t)(k->bytes_per_turn / RFL_GPU_CHUNK) * size;
+	run->sweep = trial;
+	run->competes = !trial && k->kind != RFL_GPU_WRITE; /* nothing only writes */
 	keep(s, cell, run);
 	return RFL_OK;
 }
@@ -150,7 +156,7 @@ static enum rfl_rc measure_compute(struct session *s, struct rfl_gpu_cell *cell,
 		refuse(cell, "unsupported", reason);
 		return RFL_OK;
 	}
-	if (loop && run_loop(s, cell, loop, &no_loop) == RFL_ENOMEM)
+	if (loop && run_loop(s, cell, loop, RFL_GPU_CHUNK, false, &no_loop) == RFL_ENOMEM)
 		return rfl_err_pass(err, &no_loop);
 	if (product && run_product(s, cell, product, &no_product) == RFL_ENOMEM)
 		return rfl_err_pass(err, &no_product);
@@ -177,29 +183,10 @@ static enum rfl_rc measure_compute(struct session *s, struct rfl_gpu_cell *cell,
 
 /* ---- memory ---- */
 
-static enum rfl_rc run_memory(struct session *s, struct rfl_gpu_cell *cell,
-			      const struct rfl_gpu_kernel *k, int64_t size, bool trial,
-			      double *sustained, struct rfl_err *err)
-{
-	struct rfl_gpu_run *run = NULL;
-	enum rfl_rc rc = begin(s, k->summary, &run, err);
-
-	if (rc || (rc = rfl_gpu_bench_loop(s->bench, k, size, trial, &run->timed, err)))
-		return rc;
-	run->working_set_bytes = (int64_t)(k->bytes_per_turn / RFL_GPU_CHUNK) * size;
-	run->sweep = trial;
-	/* nothing only writes */
-	run->competes = !trial && k->kind != RFL_GPU_WRITE;
-	*sustained = run->timed.sustained;
-	keep(s, cell, run);
-	return RFL_OK;
-}
-
 /* Read working sets of some sizes. @param best  set to the fastest that is at most `most` */
 static enum rfl_rc sweep(struct session *s, struct rfl_gpu_cell *cell, int64_t from, int64_t to,
 			 int64_t most, int64_t *best, struct rfl_err *err)
 {
-	const struct rfl_gpu_kernel *read = rfl_gpu_kernel_at(0);
 	double rate, highest = 0;
 	enum rfl_rc rc;
 
@@ -209,9 +196,10 @@ static enum rfl_rc sweep(struct session *s, struct rfl_gpu_cell *cell, int64_t f
 
 			if (size < from || size > to)
 				continue;
-			rc = run_memory(s, cell, read, size, true, &rate, err);
+			rc = run_loop(s, cell, rfl_gpu_kernel_at(0), size, true, err);
 			if (rc)
 				return rc;
+			rate = s->m->runs[s->m->nruns - 1].timed.sustained;
 			if (size <= most && rate > highest) {
 				highest = rate;
 				*best = size;
@@ -224,7 +212,6 @@ static enum rfl_rc measure_l2(struct session *s, struct rfl_gpu_cell *cell, stru
 {
 	const int64_t l2 = s->m->l2_bytes;
 	int64_t best = 0;
-	double rate;
 	enum rfl_rc rc;
 
 	if (l2 == 0) {
@@ -235,14 +222,13 @@ static enum rfl_rc measure_l2(struct session *s, struct rfl_gpu_cell *cell, stru
 		   &best, err);
 	if (rc == RFL_OK && best == 0)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "L2 is too small to be measured");
-	return rc ? rc : run_memory(s, cell, rfl_gpu_kernel_at(0), best, false, &rate, err);
+	return rc ? rc : run_loop(s, cell, rfl_gpu_kernel_at(0), best, false, err);
 }
 
 static enum rfl_rc measure_dram(struct session *s, struct rfl_gpu_cell *cell, struct rfl_err *err)
 {
 	const struct rfl_gpu_kernel *k;
 	int64_t ignored;
-	double rate;
 	enum rfl_rc rc = RFL_OK;
 
 	if (s->m->array_bytes < 2 * s->m->l2_bytes) {
@@ -253,7 +239,7 @@ static enum rfl_rc measure_dram(struct session *s, struct rfl_gpu_cell *cell, st
 	}
 	for (size_t i = 0; rc == RFL_OK && (k = rfl_gpu_kernel_at(i)); i++)
 		if (strcmp(k->key, cell->key) == 0)
-			rc = run_memory(s, cell, k, s->m->array_bytes, false, &rate, err);
+			rc = run_loop(s, cell, k, s->m->array_bytes, false, err);
 	return rc ? rc : sweep(s, cell, 2 * s->m->l2_bytes, s->m->array_bytes, 0, &ignored, err);
 }
 
@@ -460,15 +446,13 @@ static json_t *reasons_json(const struct rfl_gpu_samples *samples)
 static json_t *conditions_json(const struct rfl_gpu_measurement *m, const struct rfl_gpu_run *run)
 {
 	const struct rfl_gpu_samples *samples = &run->timed.samples;
-	const bool sampled = samples->n > 0;
 
 	return json_pack("{s:f, s:o*, s:o*, s:o*, s:o*, s:o*}", "sustained_s",
 			 round(run->timed.seconds * 1e3) / 1e3, "clock_mhz",
-			 sampled ? real(samples->sm_clock_mean_hz, 1e6) : NULL, "power_w",
-			 sampled ? real(samples->power_mean_w, 1) : NULL, "power_limit_w",
-			 real(m->power_limit_w, 1), "temp_c",
-			 sampled ? real(samples->temperature_max_c, 1) : NULL, "throttle_reasons",
-			 sampled ? reasons_json(samples) : NULL);
+			 real(samples->sm_clock_mean_hz, 1e6), "power_w",
+			 real(samples->power_mean_w, 1), "power_limit_w", real(m->power_limit_w, 1),
+			 "temp_c", real(samples->temperature_max_c, 1), "throttle_reasons",
+			 reasons_json(samples));
 }
 
 static json_t *method_json(const struct rfl_gpu_measurement *m, const struct rfl_gpu_run *run)

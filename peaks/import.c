@@ -94,22 +94,28 @@ static bool is_gpu(const struct rfl_peaks_import *in)
 	return in->options->kind ? strcmp(in->options->kind, "gpu") == 0 : in->gpu;
 }
 
-/* The key of a name, and its place in the collected values.
+const char *rfl_peaks_import_key(const struct rfl_peaks_import *in, const char *name)
+{
+	const struct rfl_peaks_name *n = in->format->names;
+
+	while (n->name && fnmatch(n->name, name, 0) != 0)
+		n++;
+	return n->key;
+}
+
+/* The place of a key in the collected values.
+ * @param key  set to the whole key, with ".1core" if it is a rate of one core
  * @return NULL: ignored if key is "", else out of memory */
-static json_t *find_cell(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
-			 const char *name, int threads, char key[32])
+static json_t *find_cell(struct rfl_peaks_import *in, const char *base, const char *name,
+			 int threads, char key[32])
 {
 	const char *scope = threads == 1 ? "core" : is_gpu(in) ? "device" : "node";
-	bool compute;
+	const bool compute = base && strchr(base, '.');
 	json_t *level;
 	char text[128];
 
-	while (names->name && fnmatch(names->name, name, 0) != 0)
-		names++;
-	compute = names->key && strchr(names->key, '.');
-	snprintf(key, 32, "%s%s", names->key ? names->key : "",
-		 compute && threads == 1 ? ".1core" : "");
-	if (!names->key || (compute && !rfl_rules__is_compute_key(key))) {
+	snprintf(key, 32, "%s%s", base ? base : "", compute && threads == 1 ? ".1core" : "");
+	if (!base || (compute && !rfl_rules__is_compute_key(key))) {
 		/* of "test/variant", list the test */
 		snprintf(text, sizeof(text), "%.*s", (int)strcspn(name, "/"), name);
 		json_object_set_new(in->ignored, text, json_true());
@@ -131,14 +137,14 @@ static json_t *find_cell(struct rfl_peaks_import *in, const struct rfl_peaks_nam
 	return rfl_rules__insert_level(in->memory, level) ? json_object_get(level, "gbs") : NULL;
 }
 
-enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
-				 const char *name, double value, int threads)
+enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, const char *name,
+				 double value, int threads)
 {
-	char key[32];
-	json_t *cell = find_cell(in, names, name, threads, key), *new;
+	char whole[32];
+	json_t *cell = find_cell(in, key, name, threads, whole), *new;
 
 	if (!cell)
-		return *key ? no_memory(in->name, in->err) : RFL_OK;
+		return *whole ? no_memory(in->name, in->err) : RFL_OK;
 	if (!(value >= RFL_RULE_LEAST && value <= RFL_RULE_LARGEST))
 		return rfl_peaks_import_refuse(
 			in, "%s: %g is not a rate from %g to %g GFLOP/s or GB/s; check its unit",
@@ -157,11 +163,11 @@ enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const struct rfl_p
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
-				   const char *name, const char *status, const char *reason)
+enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const char *name,
+				   const char *status, const char *reason)
 {
 	char key[32];
-	json_t *cell = find_cell(in, names, name, 0, key), *new;
+	json_t *cell = find_cell(in, rfl_peaks_import_key(in, name), name, 0, key), *new;
 
 	if (!cell)
 		return *key ? no_memory(in->name, in->err) : RFL_OK;
@@ -178,26 +184,26 @@ enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const struct rfl
 
 /* --- files --- */
 
-static enum rfl_rc find_format(const struct rfl_peaks_import *in,
-			       const struct rfl_peaks_format **ret)
+static enum rfl_rc find_format(struct rfl_peaks_import *in)
 {
 	const char *from = in->options->from;
 	struct rfl_buf list;
 
 	rfl_buf_init(&list, 0);
-	for (size_t i = 0; !*ret && i < RFL_ARRAY_LEN(formats); i++) {
+	in->format = NULL;
+	for (size_t i = 0; !in->format && i < RFL_ARRAY_LEN(formats); i++) {
 		if (from ? strcmp(formats[i]->name, from) == 0 : formats[i]->detect(in->text))
-			*ret = formats[i];
+			in->format = formats[i];
 		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", formats[i]->name);
 	}
-	if (!*ret && from)
+	if (!in->format && from)
 		(void)rfl_fail(in->err, RFL_EINVAL, 0, "unknown format '%s'; use one of: %s", from,
 			       rfl_buf_str(&list));
-	else if (!*ret)
+	else if (!in->format)
 		(void)rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
 					      rfl_buf_str(&list));
 	rfl_buf_fini(&list);
-	return *ret ? RFL_OK : from ? RFL_EINVAL : RFL_EFORMAT;
+	return in->format ? RFL_OK : from ? RFL_EINVAL : RFL_EFORMAT;
 }
 
 /* One device must have been taken. */
@@ -226,7 +232,6 @@ static enum rfl_rc check_devices(const struct rfl_peaks_import *in)
 enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
 				  struct rfl_err *err)
 {
-	const struct rfl_peaks_format *format = NULL;
 	struct rfl_buf text;
 	enum rfl_rc rc;
 
@@ -238,11 +243,11 @@ enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
 	if (rc != RFL_OK)
 		goto done;
 	in->text = (struct rfl_span){ .at = rfl_buf_str(&text), .len = text.len };
-	rc = find_format(in, &format);
+	rc = find_format(in);
 	if (rc != RFL_OK)
 		goto done;
-	snprintf(in->tool, sizeof(in->tool), "%s", format->tool);
-	rc = format->read(in);
+	snprintf(in->tool, sizeof(in->tool), "%s", in->format->tool);
+	rc = in->format->read(in);
 	if (rc == RFL_OK)
 		rc = check_devices(in);
 done:

@@ -25,10 +25,11 @@ struct rfl_peaks_import_options {
 };
 
 /** Files that are being read into one environment. Of several values for a key, the highest is
- * used: noise can only slow a measurement. */
+ * used. */
 struct rfl_peaks_import {
 	const struct rfl_peaks_import_options *options;
-	const char *name; /**< of the current file */
+	const struct rfl_peaks_format *format; /**< of the current file, as the next members */
+	const char *name;
 	struct rfl_span text;
 	char tool[128];      /**< with its version; the source of the values */
 	char device[256];    /**< "" if the files do not name it */
@@ -65,9 +66,7 @@ void rfl_peaks_import_init(struct rfl_peaks_import *in,
 			   const struct rfl_peaks_import_options *options);
 void rfl_peaks_import_fini(struct rfl_peaks_import *in);
 
-/** Read a file.
- * @return RFL_OK; RFL_EFORMAT with file, name and fault; RFL_EINVAL for an option that does not
- * fit; RFL_EIO */
+/** @return RFL_OK; RFL_EFORMAT; RFL_EINVAL for an option that does not fit; RFL_EIO */
 enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -87,21 +86,22 @@ json_t *rfl_peaks_export_ert(const struct rfl_peaks_env *env, struct rfl_buf *sk
 /* Add the tool's version, a JSON string, to its name. */
 void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version);
 
-/* Note a device of the file.
- * @param id    its name or number, for --select
- * @param name  as its driver reports it; NULL: unknown
+/* Note a device of the file. @param id  its name or number, for --select
  * @return whether its values are to be taken */
 bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const char *name);
 
-/* Take a rate of the current file in GFLOP/s or GB/s.
- * @param name     looked up in the names of the format
+/* The key of a name in the format; NULL: none. */
+const char *rfl_peaks_import_key(const struct rfl_peaks_import *in, const char *name);
+
+/* Take a rate in GFLOP/s or GB/s.
+ * @param key      NULL: list the name as ignored
  * @param threads  0: unknown; with 1, the key is that of one core */
-enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
-				 const char *name, double value, int threads);
+enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, const char *name,
+				 double value, int threads);
 
 /* Note that a rate could not be measured. @param status  "unsupported" or "failed" */
-enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
-				   const char *name, const char *status, const char *reason);
+enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const char *name,
+				   const char *status, const char *reason);
 
 /* Fail with RFL_EFORMAT and "file: ...". */
 enum rfl_rc rfl_peaks_import_refuse(const struct rfl_peaks_import *in, const char *fmt, ...)

@@ -85,15 +85,15 @@ static enum rfl_rc take(struct rfl_peaks_import *in, const char *const text[FIEL
 	in->gpu = !cpu;
 	snprintf(name, sizeof(name), "%s/%s", text[TEST], text[METRIC]);
 	if (strcmp(status, "ok") != 0)
-		return rfl_peaks_import_lacks(in, names, name,
-					      strcmp(status, "unsupported") == 0 ? "unsupported"
-										 : "failed",
-					      text[REASON]);
+		return rfl_peaks_import_lacks(
+			in, name, strcmp(status, "unsupported") == 0 ? "unsupported" : "failed",
+			text[REASON]);
 	while (u < RFL_ARRAY_LEN(units) && strcmp(text[UNIT], units[u].name) != 0)
 		u++;
-	return rfl_peaks_import_put(
-		in, names + (u < RFL_ARRAY_LEN(units) ? 0 : RFL_ARRAY_LEN(names) - 1), name,
-		u < RFL_ARRAY_LEN(units) ? value * units[u].giga : value, threads);
+	if (u == RFL_ARRAY_LEN(units))
+		return rfl_peaks_import_put(in, NULL, name, value, threads);
+	return rfl_peaks_import_put(in, rfl_peaks_import_key(in, name), name, value * units[u].giga,
+				    threads);
 }
 
 static enum rfl_rc check_version(const struct rfl_peaks_import *in, const char *version)

@@ -48,7 +48,8 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 					in, "/empirical/%s/data/%zu: must be [name, value]",
 					parts[p], i);
 			else
-				rc = rfl_peaks_import_put(in, names, name, value, 0);
+				rc = rfl_peaks_import_put(in, rfl_peaks_import_key(in, name), name,
+							  value, 0);
 		}
 	}
 	json_decref(root);

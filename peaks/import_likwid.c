@@ -1,6 +1,5 @@
 /* import_likwid.c - the output of one or more runs of likwid-bench. It does not name the memory
  * that its arrays are in: bandwidths need --level. */
-#include <fnmatch.h>
 #include <string.h>
 
 #include "peaks/import.h"
@@ -55,14 +54,10 @@ struct run {
 /* @param size  of the arrays of the first bandwidth in the file; 0: this is the first */
 static enum rfl_rc put_run(struct rfl_peaks_import *in, const struct run *run, double *size)
 {
-	const bool flops = strncmp(run->test, "peakflops", 9) == 0;
-	const struct rfl_peaks_name level[] = { { "*", in->options->level }, { NULL, NULL } };
-	const struct rfl_peaks_name *n = names;
+	const char *key = rfl_peaks_import_key(in, run->test);
 
-	while (n->name && fnmatch(n->name, run->test, 0) != 0)
-		n++;
-	if (!n->key || flops)
-		return rfl_peaks_import_put(in, names, run->test, run->mflops / 1e3,
+	if (!key || strcmp(key, LEVEL) != 0)
+		return rfl_peaks_import_put(in, key, run->test, run->mflops / 1e3,
 					    (int)run->threads);
 	if (!in->options->level)
 		return rfl_fail(in->err, RFL_EINVAL, 0,
@@ -76,7 +71,8 @@ static enum rfl_rc put_run(struct rfl_peaks_import *in, const struct run *run, d
 			"the runs of each level from a file of their own",
 			run->test, *size, run->size);
 	*size = *size > 0 ? *size : run->size;
-	return rfl_peaks_import_put(in, level, run->test, run->mbytes / 1e3, (int)run->threads);
+	return rfl_peaks_import_put(in, in->options->level, run->test, run->mbytes / 1e3,
+				    (int)run->threads);
 }
 
 static enum rfl_rc read_file(struct rfl_peaks_import *in)

@@ -47,7 +47,7 @@ static enum rfl_rc read_test(struct rfl_peaks_import *in, const json_t *test, co
 		return rfl_peaks_import_refuse(
 			in, "/nvbandwidth/testcases: a test without \"name\" or \"status\"");
 	if (strcmp(status, "Passed") != 0 || json_array_size(row) == 0)
-		return rfl_peaks_import_lacks(in, names, name, "failed", status);
+		return rfl_peaks_import_lacks(in, name, "failed", status);
 	for (size_t i = 0; rc == RFL_OK && i < json_array_size(row); i++) {
 		const char *text = json_string_value(json_array_get(row, i));
 		double value = 0;
@@ -58,7 +58,7 @@ static enum rfl_rc read_test(struct rfl_peaks_import *in, const json_t *test, co
 			rc = rfl_peaks_import_refuse(in, "%s: '%s' is not a number", name,
 						     text ? text : "null");
 		else /* of a copy, nvbandwidth counts the bytes once, but memory reads and writes */
-			rc = rfl_peaks_import_put(in, names, name,
+			rc = rfl_peaks_import_put(in, rfl_peaks_import_key(in, name), name,
 						  strcmp(name, LOCAL_COPY) == 0 ? 2 * value : value,
 						  0);
 	}

@@ -53,9 +53,10 @@ static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *c
 		if (!rfl_num_is_missing(text.at, text.len))
 			rc = rfl_csv_double(csv, i, &value, in->err);
 		if (rc == RFL_OK && value == 0) /* not measured on this GPU */
-			rc = rfl_peaks_import_lacks(in, names, name, "unknown", "0 in the file");
+			rc = rfl_peaks_import_lacks(in, name, "unknown", "0 in the file");
 		else if (rc == RFL_OK)
-			rc = rfl_peaks_import_put(in, names, name, value, 0);
+			rc = rfl_peaks_import_put(in, rfl_peaks_import_key(in, name), name, value,
+						  0);
 	}
 	return rc;
 }

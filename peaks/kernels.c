@@ -61,12 +61,12 @@ static void rfl_kernel__triad_plain(struct rfl_kernel_arrays *k)
 #define PLAIN(fn) \
 	.missing = "built without optimisation (configure with -DCMAKE_BUILD_TYPE=Release)"
 #endif
-#if RFL_KERNELS_X86
+#ifdef RFL_KERNELS_X86
 #define X86(fn) .missing = NULL, fn
 #else
 #define X86(fn) .missing = "built for another processor; needs x86-64"
 #endif
-#if RFL_KERNELS_ARM
+#ifdef RFL_KERNELS_ARM
 #define ARM(fn) .missing = NULL, fn
 #else
 #define ARM(fn) .missing = "built for another processor; needs 64-bit Arm"

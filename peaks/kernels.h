@@ -65,7 +65,6 @@ struct rfl_peak_kernel {
 	void (*chains)(struct rfl_kernel_chains *k);
 };
 
-/** Row i, or NULL past the end. */
 const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i);
 
 /** RFL_OK if the loop can run here, otherwise RFL_EUNAVAILABLE with the reason. Asks the operating
@@ -86,15 +85,11 @@ bool rfl_peak_kernel_measures(const struct rfl_peak_kernel *k, const char *key);
  * vanishes or becomes denormal. `iters` is not changed. */
 void rfl_peak_kernel_prepare(const struct rfl_peak_kernel *k, struct rfl_kernel_chains *c);
 
-#if defined(__x86_64__)
-#define RFL_KERNELS_X86 1
-#else
-#define RFL_KERNELS_X86 0
+#ifdef __x86_64__
+#define RFL_KERNELS_X86
 #endif
-#if defined(__aarch64__)
-#define RFL_KERNELS_ARM 1
-#else
-#define RFL_KERNELS_ARM 0
+#ifdef __aarch64__
+#define RFL_KERNELS_ARM
 #endif
 
 #define RFL_KERNEL_ARRAYS(isa)                                       \

@@ -6,7 +6,7 @@
  */
 #include "peaks/kernels.h"
 
-#if RFL_KERNELS_ARM
+#ifdef RFL_KERNELS_ARM
 
 #define EACH(numbers, line) ".irp r," numbers "\n\t" line "\n\t.endr\n\t"
 #define CHAINS_24           "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23"

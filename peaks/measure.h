@@ -15,8 +15,8 @@
 #include "peaks/bench.h"
 #include "peaks/kernels.h"
 
-/** Ceilings that can be measured, NULL-terminated: "fp32.vector", ..., "L1", ..., "DRAM", and the
- * matrix products of an engine, which rfl_measure() leaves to its caller: "fp32.gemm", ... */
+/** Ceilings that can be measured, NULL-terminated. rfl_measure() leaves those of an engine, such as
+ * "fp32.gemm", to its caller. */
 extern const char *const rfl_measure_keys[];
 
 /** Time for a quick, a usual and a full measurement of all ceilings. */
@@ -33,8 +33,7 @@ struct rfl_measure_spec {
 	bool all;                /**< also measure scalar and nofma ceilings, if `only` is NULL */
 	int threads;             /**< 0: one per usable core */
 	int repeats;             /**< at least 3; 0: as many as the time allows */
-	double budget_s; /**< time to divide among the ceilings; 0: RFL_MEASURE_S. A few ceilings
-			    take less. */
+	double budget_s;         /**< time to divide among the ceilings; 0: RFL_MEASURE_S */
 	/** Called before each run. May be NULL. @param when  "12 s left" */
 	void (*progress)(const char *when, const char *what, void *ctx);
 	void *ctx;
@@ -101,7 +100,7 @@ struct rfl_measurement {
 
 /** Measure the selected ceilings.
  * @param ret  set on success only; release with rfl_measurement_free()
- * @return RFL_OK if at least one ceiling was measured or is unsupported; RFL_EINVAL, RFL_ENOMEM,
+ * @return RFL_OK if at least one ceiling was measured or is unsupported; RFL_ENOMEM,
  * RFL_EUNAVAILABLE */
 enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement **ret,
 			struct rfl_err *err) RFL_WARN_UNUSED;
@@ -112,10 +111,10 @@ void rfl_measurement_free(struct rfl_measurement *m);
 /** The measurement as an environment in the long form. New reference; NULL if out of memory. */
 json_t *rfl_measurement_json(const struct rfl_measurement *m) RFL_WARN_UNUSED;
 
-/** @name Parts of an environment in the long form, of any device
- * New references; NULL if out of memory. @{ */
+/* Parts of an environment in the long form, of any device: new references; NULL if out of memory.
+ */
 
-/** A rate in GFLOP/s or GB/s, rounded to six significant digits because measurements are not more
+/** A rate in GFLOP/s or GB/s, rounded to six significant digits: measurements are not more
  * accurate. */
 json_t *rfl_measure_rate(double value) RFL_WARN_UNUSED;
 
@@ -126,11 +125,8 @@ json_t *rfl_measure_ceiling(double value, const struct rfl_stats *stats, double 
 /** A ceiling without a value. */
 json_t *rfl_measure_no_ceiling(const char *status, const char *reason) RFL_WARN_UNUSED;
 
-/** @} */
-
 /** An environment must contain a compute ceiling and DRAM: add those that are not there, as
- * unknown.
- * @return false: out of memory */
+ * unknown. @return false: out of memory */
 bool rfl_measure_complete(json_t *compute, json_t *memory, const char *scope);
 
 /** The device name of this machine's processor in a peaks file. */

@@ -119,7 +119,6 @@ enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *name, stru
 /** Accepts NULL. */
 void rfl_peaks_free(struct rfl_peaks *p);
 
-/** An environment by name, or NULL. */
 const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char *env);
 
 /** The compute ceiling of a precision and unit class, for example "fp32.vector". In the short form,
@@ -153,7 +152,6 @@ bool rfl_peaks_is_part(const struct rfl_peaks_env *env, const struct rfl_peak_le
 /** May the ceiling be used in a ratio? True for measured, spec, derived and user. */
 bool rfl_peak_usable(const struct rfl_peak *peak);
 
-/** The name of a status: "measured", "spec", ... */
 const char *rfl_peak_status_name(enum rfl_peak_status status);
 
 /** The name of a value in the file, for messages: "compute.fp32.vector", "memory.DRAM.gbs", or in
@@ -173,7 +171,6 @@ char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,
 /** A measured ceiling is unsteady if its fastest repeat is more than this many times the median. */
 #define RFL_PEAKS_UNSTEADY 1.10
 
-/** Called for each doubt. */
 typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char *text, void *ctx);
 
 /** Report doubts about the ceilings of all environments.

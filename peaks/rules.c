@@ -19,14 +19,12 @@ const char *const rfl_peaks_levels[] = { "L1",   "shared", "L2",     "L3",   "SL
 
 /* Used to suggest the correct spelling of a key. */
 const char *const rfl_peaks_compute_keys[] = {
-	"fp64.vector",         "fp32.vector", "fp64.vector.1core",
-	"fp32.vector.1core",   "fp64.matrix", "fp32.matrix",
-	"tf32.matrix",         "fp16.vector", "fp16.matrix",
-	"fp16.matrix.fp16acc", "bf16.vector", "bf16.matrix",
-	"fp8.matrix",          "int8.matrix", "fp32.gemm",
-	"tf32.gemm",           "fp16.gemm",   "bf16.gemm",
-	"fp64.scalar",         "fp32.scalar", "fp64.vector.nofma",
-	"fp32.vector.nofma",   NULL,
+	"fp64.vector", "fp32.vector",         "fp64.vector.1core", "fp32.vector.1core",
+	"fp64.matrix", "fp32.matrix",         "tf32.matrix",       "fp16.vector",
+	"fp16.matrix", "fp16.matrix.fp16acc", "bf16.vector",       "bf16.matrix",
+	"fp8.matrix",  "int8.vector",         "int8.matrix",       "fp32.gemm",
+	"tf32.gemm",   "fp16.gemm",           "bf16.gemm",         "fp64.scalar",
+	"fp32.scalar", "fp64.vector.nofma",   "fp32.vector.nofma", NULL,
 };
 
 static const char *const dtypes[] = { "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL };

@@ -35,63 +35,60 @@ static const struct rfl_opt show_opts[] = {
 enum { WITH_SPEC = 1 };
 #define LOW_SHARE 0.9 /* of the sheet; below it, likely causes are named */
 
-static const struct rfl_column show_columns[] = {
-	{ .key = "env", .title = "Environment" },
-	{ .key = "cell", .title = "Cell" },
-	{ .key = "value", .title = "Value", .kind = RFL_COLUMN_REAL, .digits = 5 },
-	{ .key = "unit", .title = "Unit" },
-	{ .key = "knee_flop_per_byte", .title = "Knee FLOP/B", .kind = RFL_COLUMN_REAL },
-	{ .key = "status", .title = "Status" },
-	{ .key = "max_over_median", .title = "Max/median", .kind = RFL_COLUMN_REAL, .digits = 3 },
-	{ .key = "sheet",
-	  .title = "Sheet",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 5,
-	  .when = WITH_SPEC },
-	{ .key = "percent_of_sheet",
-	  .title = "% of sheet",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 3,
-	  .when = WITH_SPEC },
-	{ .key = "causes", .title = "Likely causes", .when = WITH_SPEC },
-	{ .key = "from", .title = "From" },
+/* A row of the table of ceilings. */
+struct shown {
+	const char *env, *cell, *unit, *status, *causes, *from;
+	double value, knee_flop_per_byte, max_over_median, sheet, percent_of_sheet;
 };
 
-/* A table of ceilings, and the data sheet of the environment. */
-struct show {
-	struct rfl_table *t;
-	const struct rfl_peaks_env *env;
-	const struct rfl_device_sheet *sheet; /* NULL: unknown */
-	bool spec;
-};
-
-/* @param sheet  the ceiling in the data sheet of the device; NaN: none */
-static void show_peak(const struct show *s, const char *cell, const struct rfl_peak *p,
-		      const char *unit, double knee, double sheet)
-{
-	const struct rfl_peaks_env *env = s->env;
-	const double spec = p->spec > 0 ? p->spec : sheet;
-	struct rfl_table *t = s->t;
-	char causes[256] = "";
-
-	rfl_table_text(t, env->name);
-	rfl_table_text(t, cell);
-	rfl_table_real(t, p->value / 1e9);
-	rfl_table_text(t, unit);
-	rfl_table_real(t, knee);
-	rfl_table_text(t, rfl_peak_status_name(p->status));
-	rfl_table_real(t, p->stats.n > 0 ? p->stats.max / p->stats.median : (double)NAN);
-	if (s->spec) {
-		if (p->value < LOW_SHARE * spec)
-			rfl_peaks_causes(env, cell, p, s->sheet, causes, sizeof(causes));
-		rfl_table_real(t, spec / 1e9);
-		rfl_table_real(t, 100 * p->value / spec);
-		rfl_table_text(t, causes);
+#define SHOWN(type, member, title_, digits_, when_)                                                \
+	{                                                                                          \
+		.kind = RFL_COLUMN_##type, .key = #member, .title = (title_), .digits = (digits_), \
+		.when = (when_), RFL_CELL(struct shown, member)                                    \
 	}
-	rfl_table_text(t, p->reason   ? p->reason
-			  : p->kernel ? p->kernel
-			  : p->source ? p->source
-				      : "");
+static const struct rfl_column show_columns[] = {
+	SHOWN(TEXT, env, "Environment", 0, 0),
+	SHOWN(TEXT, cell, "Cell", 0, 0),
+	SHOWN(REAL, value, "Value", 5, 0),
+	SHOWN(TEXT, unit, "Unit", 0, 0),
+	SHOWN(REAL, knee_flop_per_byte, "Knee FLOP/B", 0, 0),
+	SHOWN(TEXT, status, "Status", 0, 0),
+	SHOWN(REAL, max_over_median, "Max/median", 3, 0),
+	SHOWN(REAL, sheet, "Sheet", 5, WITH_SPEC),
+	SHOWN(REAL, percent_of_sheet, "% of sheet", 3, WITH_SPEC),
+	SHOWN(TEXT, causes, "Likely causes", 0, WITH_SPEC),
+	SHOWN(TEXT, from, "From", 0, 0),
+};
+
+/* Add a ceiling. @param sheet  the data sheet of the device; NULL: unknown */
+static void show_peak(struct rfl_table *t, const struct rfl_peaks_env *env,
+		      const struct rfl_device_sheet *sheet, const char *cell,
+		      const struct rfl_peak *p, const char *unit, double knee, const char *key)
+{
+	const double spec = p->spec > 0    ? p->spec
+			    : sheet && key ? rfl_device_ceiling(sheet, key)
+					   : (double)NAN;
+	char causes[256] = "";
+	const struct shown row = {
+		.env = env->name,
+		.cell = cell,
+		.unit = unit,
+		.status = rfl_peak_status_name(p->status),
+		.causes = causes,
+		.from = p->reason   ? p->reason
+			: p->kernel ? p->kernel
+			: p->source ? p->source
+				    : "",
+		.value = p->value / 1e9,
+		.knee_flop_per_byte = knee,
+		.max_over_median = p->stats.n > 0 ? p->stats.max / p->stats.median : (double)NAN,
+		.sheet = spec / 1e9,
+		.percent_of_sheet = 100 * p->value / spec,
+	};
+
+	if (p->value < LOW_SHARE * spec)
+		rfl_peaks_causes(env, cell, p, sheet, causes, sizeof(causes));
+	rfl_table_add(t, &row, 1, sizeof(row));
 }
 
 static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -116,26 +113,23 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 		const struct rfl_peaks_env *env = &peaks->envs[i];
 		const struct rfl_peak *dram = rfl_peaks_dram(env);
 		const double bandwidth = rfl_peak_usable(dram) ? dram->value : (double)NAN;
-		struct show s = { .t = t, .env = env, .spec = a->spec };
+		const struct rfl_device_sheet *sheet = rfl_devices_get(devices, env->device);
 
 		if (a->env.n && !rfl_opt_list_has(&a->env, env->name))
 			continue;
-		s.sheet = rfl_devices_get(devices, env->device);
 		for (const struct rfl_peak_compute *c = env->compute;
 		     c < env->compute + env->ncompute; c++)
 			/* a single core does not attain the bandwidth of the machine, so it has no
 			 * knee */
-			show_peak(&s, c->cell, &c->peak, rfl_peaks_unit(c->key),
+			show_peak(t, env, sheet, c->cell, &c->peak, rfl_peaks_unit(c->key),
 				  strstr(c->key, ".1core") ? (double)NAN
 							   : c->peak.value / bandwidth,
-				  s.sheet ? rfl_device_ceiling(s.sheet, c->key) : (double)NAN);
+				  c->key);
 		for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels;
 		     l++)
-			show_peak(&s, l->cell, &l->peak,
+			show_peak(t, env, sheet, l->cell, &l->peak,
 				  strcmp(l->scope, "core") == 0 ? "GB/s per core" : "GB/s",
-				  (double)NAN,
-				  s.sheet && &l->peak == dram ? rfl_device_ceiling(s.sheet, "DRAM")
-							      : (double)NAN);
+				  (double)NAN, &l->peak == dram ? "DRAM" : NULL);
 	}
 	rfl_table_note(t, "Knee: the arithmetic intensity at which the compute ceiling meets the "
 			  "DRAM bandwidth; memory is the limit below it, arithmetic above it.");

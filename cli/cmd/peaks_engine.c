@@ -14,11 +14,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "cli/cmd/run_config.h"
-#include "complexity/count.h"
 #include "complexity/net/file.h"
 #include "peaks/measure.h"
 #include "rfl_config.h"
@@ -29,8 +28,8 @@
 #define REPEATS       21
 #define LEAST_REPEATS 5                    /* of a size that is slow */
 #define COPY_BYTES    ((int64_t)256 << 20) /* each tensor; larger than caches */
-#define COPY_PIXELS   ((int64_t)512)
-#define COPY_PLANES   ((int64_t)64)
+#define COPY_PIXELS   512
+#define COPY_PLANES   64
 #define SIZE_SHARE    0.05 /* of the budget: the repeats of one size, if they need no longer */
 #define LARGEST       0.2  /* the repeats of the largest size */
 
@@ -67,62 +66,38 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
-/* ---- networks ---- */
-
-static json_t *product_net(int64_t size)
+/* Write the network of the products of size x size matrices, or with size 0 that of elementwise
+ * operations. */
+static enum rfl_rc save_net(const struct job *j, int64_t size, struct rfl_err *err)
 {
-	json_t *nodes = json_pack("[{s:s}]", "op", "flatten");
-	bool ok = nodes != NULL;
-
-	for (int i = 0; i <= CHAIN && ok; i++)
-		ok = json_array_append_new(
-			     nodes, json_pack("{s:s, s:o, s:I}", "op", "linear", "name",
-					      json_sprintf("product%d", i), "out_features",
-					      (json_int_t)(i < CHAIN ? size : CLASSES))) == 0;
-	return json_pack("{s:s, s:s, s:{s:[I, i, i]}, s:o}", "schema", RFL_NET_FILE_SCHEMA, "model",
-			 "products", "input", "image", (json_int_t)size, 1, 1, "nodes", nodes);
-}
-
-static json_t *elementwise_net(void)
-{
-	json_t *nodes = json_array();
-	bool ok = nodes != NULL;
-
-	for (int i = 0; i < CHAIN && ok; i++)
-		ok = json_array_append_new(nodes, json_pack("{s:s, s:o}", "op", "relu", "name",
-							    json_sprintf("relu%d", i))) == 0;
-	ok = ok &&
-	     json_array_append_new(nodes, json_pack("{s:s, s:s, s:i}", "op", "adaptive_avg_pool",
-						    "name", "mean", "out", 1)) == 0 &&
-	     json_array_append_new(nodes, json_pack("{s:s}", "op", "flatten")) == 0 &&
-	     json_array_append_new(nodes, json_pack("{s:s, s:s, s:i}", "op", "linear", "name",
-						    "head", "out_features", CLASSES)) == 0;
-	return json_pack("{s:s, s:s, s:{s:[I, I, I]}, s:o}", "schema", RFL_NET_FILE_SCHEMA, "model",
-			 "elementwise", "input", "image", (json_int_t)COPY_PLANES,
-			 (json_int_t)COPY_PIXELS, (json_int_t)COPY_PIXELS, "nodes", nodes);
-}
-
-static enum rfl_rc save_net(const struct job *j, json_t *take_net, struct rfl_err *err)
-{
-	enum rfl_rc rc = take_net ? rfl_json_save(j->net, take_net, err) : no_memory(err);
-
-	json_decref(take_net);
-	return rc;
-}
-
-/* The bytes of the elementwise network: each operation reads and writes its tensors. */
-static enum rfl_rc count_bytes(const struct job *j, int64_t batch, double *ret, struct rfl_err *err)
-{
-	const struct rfl_count_options options = { .batch = batch };
-	struct rfl_count *count = NULL;
-	struct rfl_net *net = NULL;
+	const long long n = (long long)size;
+	struct rfl_buf text;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_net_load(j->net, &net, err)) == RFL_OK &&
-	    (rc = rfl_count_net(net, &options, &count, err)) == RFL_OK)
-		*ret = (double)rfl_count_bytes(count, RFL_FUSION_UNFUSED, RFL_SCOPE_FORWARD);
-	rfl_count_free(count);
-	rfl_net_free(net);
+	rfl_buf_init(&text, 0);
+	rfl_buf_puts(&text, "{\"schema\": \"" RFL_NET_FILE_SCHEMA "\", \"model\": \"peaks\", ");
+	if (size > 0)
+		rfl_buf_printf(&text, "\"input\": {\"image\": [%lld, 1, 1]}, \"nodes\": [", n);
+	else
+		rfl_buf_printf(&text, "\"input\": {\"image\": [%d, %d, %d]}, \"nodes\": [",
+			       COPY_PLANES, COPY_PIXELS, COPY_PIXELS);
+	for (int i = 0; i < CHAIN && size == 0; i++)
+		rfl_buf_printf(&text, "{\"op\": \"relu\", \"name\": \"relu%d\"}, ", i);
+	if (size == 0)
+		rfl_buf_puts(&text, "{\"op\": \"adaptive_avg_pool\", \"name\": \"mean\", "
+				    "\"out\": 1}, ");
+	rfl_buf_puts(&text, "{\"op\": \"flatten\"}, ");
+	for (int i = 0; i < CHAIN && size > 0; i++)
+		rfl_buf_printf(&text,
+			       "{\"op\": \"linear\", \"name\": \"product%d\", "
+			       "\"out_features\": %lld}, ",
+			       i, n);
+	rfl_buf_printf(&text, "{\"op\": \"linear\", \"name\": \"head\", \"out_features\": %d}]}\n",
+		       CLASSES);
+	rc = rfl_buf_check(&text, "peaks measure", err);
+	if (rc == RFL_OK)
+		rc = rfl_file_write(j->net, text.data, text.len, err);
+	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -136,33 +111,15 @@ static enum rfl_rc run_net(struct job *j, const char *precision, int64_t batch, 
 	const char *outer = cli->line.prefix;
 	const struct rfl_engine_peaks_spec *s = j->spec;
 	char batch_size[24], steps[24], threads[24], warmup[24], prefix[64];
+	/* clang-format off */
 	const char *const argv[] = {
-		"run",
-		"--synthetic",
-		"--mode",
-		"fwd",
-		"--arch",
-		j->net,
-		"--precision",
-		precision,
-		"--batch-size",
-		batch_size,
-		"--iters",
-		steps,
-		"--warmup-iters",
-		warmup,
-		"--threads",
-		threads,
-		"--env",
-		s->env,
-		"--log-dir",
-		j->dir,
-		"--backend",
-		rfl_device_names[s->device],
-		"--engine",
-		s->engine,
-		NULL,
+		"run", "--synthetic", "--mode", "fwd",
+		"--arch", j->net, "--precision", precision,
+		"--batch-size", batch_size, "--iters", steps, "--warmup-iters", warmup,
+		"--threads", threads, "--env", s->env, "--log-dir", j->dir,
+		"--backend", rfl_device_names[s->device], "--engine", s->engine, NULL
 	};
+	/* clang-format on */
 	struct rfl_run_config config;
 	enum rfl_rc rc;
 
@@ -255,7 +212,7 @@ static enum rfl_rc measure_product(struct job *j, struct rfl_engine_peak *p, str
 		const double begin_s = rfl_clock_s();
 		struct rfl_run_result run;
 
-		if ((rc = save_net(j, product_net(sizes[i]), err)))
+		if ((rc = save_net(j, sizes[i], err)))
 			break;
 		tried[i] = true;
 		rc = run_net(j, p->precision, sizes[i], repeats, &run, err);
@@ -287,16 +244,14 @@ static enum rfl_rc measure_elementwise(struct job *j, struct rfl_engine_peak *p,
 				       struct rfl_err *err)
 {
 	const int64_t sample = COPY_PLANES * COPY_PIXELS * COPY_PIXELS * (int64_t)sizeof(float);
-	const int64_t batch = COPY_BYTES / sample;
 	struct rfl_run_result run;
-	double bytes = 0;
-	enum rfl_rc rc;
+	enum rfl_rc rc = save_net(j, 0, err);
 
-	if ((rc = save_net(j, elementwise_net(), err)) || (rc = count_bytes(j, batch, &bytes, err)))
+	if (rc)
 		return rc;
-	rc = run_net(j, "fp32", batch, j->repeats, &run, err);
-	if (rc == RFL_OK)
-		take(j, p, &run, bytes, COPY_BYTES);
+	rc = run_net(j, "fp32", COPY_BYTES / sample, j->repeats, &run, err);
+	if (rc == RFL_OK) /* each operation reads and writes, and the mean reads */
+		take(j, p, &run, (2 * CHAIN + 1) * (double)COPY_BYTES, COPY_BYTES);
 	rfl_run_result_fini(&run);
 	return rc;
 }

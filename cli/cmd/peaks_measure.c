@@ -57,7 +57,7 @@ static const struct rfl_opt measure_opts[] = {
 	    .help = "number of repeats of every loop; default: as many as the time allows"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
 	    .help = "number of threads, which are pinned; 0: one per usable core"),
-	OPT(FLAG, quick, .name = "quick",
+	OPT(FLAG, quick, .name = "quick", .against = "full",
 	    .help = "take about 15 s instead of 60 s, for a rough estimate"),
 	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes"),
 	OPT(FLAG, force, .name = "force",
@@ -148,13 +148,12 @@ static void add_gpu_run(struct rfl_table *t, const char *name, const struct rfl_
 
 	if (run) {
 		row.value = run->timed.sustained / 1e9;
+		row.power_w = run->timed.samples.power_mean_w;
 		rfl_throttle_words(run->timed.samples.throttle_bits, words, sizeof(words));
 		row.throttle = words;
 	}
-	if (run && run->timed.samples.n) {
+	if (run && !isnan(run->timed.samples.sm_clock_mean_hz))
 		row.clock_mhz = llround(run->timed.samples.sm_clock_mean_hz / 1e6);
-		row.power_w = run->timed.samples.power_mean_w;
-	}
 	rfl_table_add(t, &row, 1, sizeof(row));
 }
 
@@ -396,10 +395,11 @@ static enum rfl_rc check_only(const struct rfl_opt_list *only, const char *const
 	return rc;
 }
 
-/* Measure by loops of this program what is selected. */
+/* Measure by loops of this program what is selected.
+ * @param begin_s  set to the time at which a device was free */
 static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 			     const struct rfl_machine *machine, struct rfl_measurement **m,
-			     struct rfl_gpu_measurement **gpu, struct rfl_err *err)
+			     struct rfl_gpu_measurement **gpu, double *begin_s, struct rfl_err *err)
 {
 	const double share = needs_engine(a) ? LOOPS_SHARE : 1;
 	const struct rfl_measure_spec spec = { .machine = machine,
@@ -423,6 +423,7 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 	if (a->backend == RFL_DEVICE_CUDA) {
 		if ((rc = rfl_device_lock_wait(&lock, "cuda", 1, cli, err)))
 			return rc;
+		*begin_s = rfl_clock_s();
 		rc = rfl_gpu_measure(&gpu_spec, gpu, err);
 		rfl_device_lock_release(&lock);
 	} else {
@@ -465,9 +466,6 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	char name[256];
 	enum rfl_rc rc;
 
-	if (a->quick && a->full)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--quick and --full contradict each other; use one");
 	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
 	    (rc = check_only(&a->only, cuda ? rfl_gpu_keys : rfl_measure_keys, err)) ||
 	    (rc = check_engine(a, err)) || (rc = rfl_machine_new(&machine, err)))
@@ -490,7 +488,7 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 		rfl_log(RFL_LOG_WARN, "%s has no effect with --backend %s",
 			a->all ? "--all" : "--threads", rfl_device_names[a->backend]);
 	begin_s = rfl_clock_s();
-	if ((rc = use_loops(cli, a, machine, &m, &gpu, err)) ||
+	if ((rc = use_loops(cli, a, machine, &m, &gpu, &begin_s, err)) ||
 	    (rc = use_engine(cli, a, begin_s, m || gpu, &engine, err)))
 		goto done;
 	if (!device) {

@@ -33,7 +33,6 @@ static inline struct rfl_peak demo_peak(double value, const char *kernel, int th
 		.status = RFL_PEAK_MEASURED,
 		.value = value,
 		.spec = NAN,
-		.upper_bound = NAN,
 		.kernel = kernel,
 		.measured_at = "2026-11-21T08:12:40Z",
 		.threads = threads,
@@ -67,7 +66,6 @@ static inline void demo_machine(struct demo *d)
 		.peak = demo_peak(38.6e9, "triad nt, avx512", 2, 0.04),
 	};
 	d->levels[1].peak.working_set_bytes = (int64_t)512 << 20;
-	d->levels[1].peak.nt_stores = true;
 	d->env = (struct rfl_peaks_env){
 		.name = "lab_cpu",
 		.kind = "cpu",

@@ -535,24 +535,6 @@ static void names_the_accumulator(void **state)
 		skip();
 }
 
-static void refuses_what_it_cannot_measure(void **state)
-{
-	static const char *const only[] = { "tf32.matrix", NULL };
-	struct rfl_measure_spec spec = { .machine = machine, .only = only };
-	struct rfl_measurement *m = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
-
-	(void)state;
-	assert_int_equal(rfl_measure(&spec, &m, &err), RFL_ENOTFOUND);
-	assert_says(&err, "tf32.matrix");
-	rfl_err_clear(&err);
-	spec.only = NULL;
-	spec.repeats = 2;
-	assert_int_equal(rfl_measure(&spec, &m, &err), RFL_EINVAL);
-	assert_says(&err, "too few repeats");
-	assert_null(m);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -571,7 +553,6 @@ int main(void)
 		cmocka_unit_test(all_adds_scalar_and_nofma),
 		cmocka_unit_test(lacking_instructions_are_recorded),
 		cmocka_unit_test(names_the_accumulator),
-		cmocka_unit_test(refuses_what_it_cannot_measure),
 	};
 
 	return cmocka_run_group_tests(tests, look, forget);
