@@ -171,9 +171,8 @@ void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const 
 	struct rfl_buf file;
 
 	rfl_buf_init(&file, 0);
-	if (rfl_chart_make(rfl_chart_find(kind), &in, &chart, &err) == RFL_OK) {
+	if (rfl_chart_make(rfl_chart_find(kind), &in, &chart, &err) == RFL_OK)
 		name = rfl_page_printf(page, "%s_%s.%s", r->stem, chart->stem, format);
-	}
 	if (name && rfl_chart_draw(chart, &spec, format, name, &file, &err) == RFL_OK)
 		rfl_page_picture(page, caption, name, &file);
 	else
