@@ -455,18 +455,14 @@ enum rfl_rc rfl_data__load(struct rfl_data *d, struct rfl_samples *take_set, str
 	int failed = 0;
 
 	d->set = take_set;
-	if (d->batch < 1 || spec->workers < 0 || spec->ahead < 1)
+	if (d->batch < 1 || spec->ahead < 1 || spec->workers < 0 || spec->first_batch < 0 ||
+	    (spec->test && spec->world_size > 1))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"loader: batch and batches ahead must be at least 1, and workers "
-				"at least 0");
+				"loader: batch and batches ahead must be at least 1, workers and "
+				"first batch at least 0, and only one process reads a test set");
 	if (spec->rank < 0 || spec->rank >= spec->world_size)
 		return rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d is not valid for %d processes",
 				spec->rank, spec->world_size);
-	if (spec->first_batch < 0 || (spec->test && spec->world_size > 1))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"loader: the first batch is %lld, or several processes read a test "
-				"set",
-				(long long)spec->first_batch);
 	if (spec->test)
 		d->per_epoch = (take_set->n + turn - 1) / turn * turn;
 	else

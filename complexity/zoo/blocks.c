@@ -70,7 +70,7 @@ void rfl_zoo_state_dict_order(struct rfl_net_builder *b, const char *const *modu
 		(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 	for (; nodes && *modules; modules++)
 		for (int i = first; i < b->nnodes; i++)
-			if (b->nodes[i].nparams > 0 &&
+			if (b->nodes[i].nparams > 0 && b->nodes[i].name[length] &&
 			    strncmp(b->nodes[i].name + path, *modules, strlen(*modules)) == 0)
 				nodes[n++] = i;
 	rfl_net_state_dict_order(b, nodes, n);
