@@ -144,14 +144,8 @@ static void choose_colors(struct rfl_chart_runs *of)
 		of->by = RFL_BY_WAY;
 	else
 		of->by = RFL_BY_MODEL;
-	if (of->by != RFL_BY_BATCH)
-		return;
-	qsort(of->batches, of->nbatches, sizeof(*of->batches), rfl_by_int);
-	ways.n = 0;
-	for (size_t i = 0; i < of->nbatches; i++)
-		if (ways.n == 0 || of->batches[ways.n - 1] != of->batches[i])
-			of->batches[ways.n++] = of->batches[i];
-	of->nbatches = ways.n;
+	if (of->by == RFL_BY_BATCH)
+		of->nbatches = rfl_distinct(of->batches, of->nbatches);
 }
 
 void rfl_chart__look_as(struct rfl_chart_runs *of, const char *color, const char *dash,

@@ -20,23 +20,13 @@ struct steps {
 		double step; /* number in the measured window */
 		double value;
 	} * samples;
-	double end;    /* last step + 1 */
-	bool relative; /* times relative to the median of the run; otherwise the loss */
-	int64_t iters; /* of each run; -1: unknown */
-	size_t nan;    /* number of steps left out, since their value is unknown or not finite */
+	double end;         /* last step + 1 */
+	bool relative;      /* times relative to the median of the run; otherwise the loss */
+	const char *column; /* of the files */
+	size_t windows;     /* maximum number of points of a line over the steps */
+	int64_t iters;      /* of each run; -1: unknown */
+	size_t nan; /* number of steps left out, since their value is unknown or not finite */
 };
-
-/* The column of the files. */
-static const char *column_of(const struct steps *s)
-{
-	return s->relative ? "step_ms" : "loss";
-}
-
-/* The maximum number of points of a line over the steps. */
-static size_t windows_of(const struct steps *s)
-{
-	return s->relative ? 20 : 100;
-}
 
 /* Sorted values of samples [from, n). NULL if out of memory or empty. */
 static double *sorted(const struct steps *s, size_t from)
@@ -63,7 +53,7 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	if ((rc = rfl_csv_open(path, &csv, err)) || (rc = rfl_csv_need(csv, "step", &step, err)) ||
-	    (rc = rfl_csv_need(csv, column_of(s), &column, err)))
+	    (rc = rfl_csv_need(csv, s->column, &column, err)))
 		goto done;
 	for (;;) {
 		struct sample one;
@@ -123,8 +113,7 @@ static void add_distribution(struct rfl_chart *c, struct rfl_chart_series *s, co
 static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
 			     const struct steps *steps, struct rfl_err *err)
 {
-	const size_t most = windows_of(steps);
-	const size_t windows = steps->end < (double)most ? (size_t)steps->end : most;
+	const size_t windows = (size_t)fmin(steps->end, (double)steps->windows);
 	double *values = rfl_alloc_array(steps->n, sizeof(*values));
 
 	if (!values)
@@ -182,23 +171,26 @@ static enum rfl_rc add_config(struct rfl_chart_runs *of, const struct rfl_ledger
 
 enum rfl_rc rfl_chart__steps(struct rfl_chart_runs *of, struct rfl_err *err)
 {
-	struct steps steps = { .relative = strcmp(of->kind->name, "steps") == 0 };
+	const bool relative = strcmp(of->kind->name, "steps") == 0;
+	struct steps steps = { .relative = relative,
+			       .column = relative ? "step_ms" : "loss",
+			       .windows = relative ? 20 : 100 };
 	struct rfl_chart *c = of->chart;
-	struct rfl_chart_panel *last = &c->panels[steps.relative];
+	struct rfl_chart_panel *last = &c->panels[relative];
 	size_t all = 0;
 	bool cut = false; /* extremes may be outside the axis */
 	enum rfl_rc rc = rfl_chart__begin(of, RFL_LEDGER_NCOLUMNS, err);
 
-	c->npanels = steps.relative ? 2 : 1;
+	c->npanels = relative ? 2 : 1;
 	c->panels[0].x.title = "Step time / median of its run";
-	if (steps.relative) {
+	if (relative) {
 		c->panels[0].y.title = "Share of steps (%)";
 		c->panels[0].y.zero = true;
 		c->panels[0].y.hi = 100;
 	}
 	last->x.title = "Step";
 	last->x.zero = last->x.whole = true;
-	last->y.title = steps.relative ? c->panels[0].x.title : "Loss";
+	last->y.title = relative ? c->panels[0].x.title : "Loss";
 	for (size_t i = 0; i < of->repeats->n && rc == RFL_OK; i++) {
 		const struct rfl_repeats_config *config = &of->repeats->configs[i];
 
@@ -209,21 +201,21 @@ enum rfl_rc rfl_chart__steps(struct rfl_chart_runs *of, struct rfl_err *err)
 		if (steps.n && rc == RFL_OK)
 			rc = add_config(of, config->row, &steps, err);
 		all += steps.n;
-		cut |= steps.relative && steps.n >= MANY;
+		cut |= relative && steps.n >= MANY;
 	}
 	if (rc == RFL_OK && all == 0)
-		rc = rfl_chart__no_file(of, column_of(&steps), err);
+		rc = rfl_chart__no_file(of, steps.column, err);
 	rfl_chart__note(
 		c,
 		"%zu steps of %s. %sedians over the runs of a configuration, in up to %zu windows.",
 		all, rfl_words_count(c->scene, of->found, "run"),
-		steps.relative ? "Left: all steps of a configuration, cumulative. Right: m" : "M",
-		windows_of(&steps));
+		relative ? "Left: all steps of a configuration, cumulative. Right: m" : "M",
+		steps.windows);
 	rfl_chart__note_files(of);
 	if (steps.nan)
 		rfl_chart__note(c, "Left out: %s without a finite %s.",
 				rfl_words_count(c->scene, steps.nan, "step"),
-				steps.relative ? "time" : "loss");
+				relative ? "time" : "loss");
 	if (cut)
 		rfl_chart__note(c, "The slowest and fastest 0.5 %% of a configuration may be "
 				   "outside the left axis.");

@@ -119,8 +119,7 @@ static const char *put_sign(struct rfl_figure *f, enum sign sign, double x, doub
 				       : "line: batches or context lengths of one configuration, "
 					 "in order";
 		return f->stops ? SAY(f, "arrows: %s %s", what, f->stops)
-				: rfl_scene_printf(
-					  sc, "arrows: from the smallest %s to the largest", what);
+				: SAY(f, "arrows: from the smallest %s to the largest", what);
 	case SIGN_NUMBER:
 		rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
 			       SZ(f, label_second), ink, RFL_ANCHOR_MIDDLE);

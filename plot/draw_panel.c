@@ -119,23 +119,20 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 
 	switch (column) {
 	case COLUMN_TIME:
-		return m->point->time_share >= 0
-			       ? rfl_scene_printf(s, "%.2g %%", 100 * m->point->time_share)
-			       : rfl_words_number(s, NAN);
+		return m->point->time_share >= 0 ? SAY(f, "%.2g %%", 100 * m->point->time_share)
+						 : rfl_words_number(s, NAN);
 	case COLUMN_L1:
 	case COLUMN_L2:
 		return rfl_words_number(s, m->x_cache[column - COLUMN_L1]);
 	case COLUMN_AI:
 		return rfl_words_number(s, m->x);
 	case COLUMN_TRAFFIC:
-		return isnan(ratio)
-			       ? ""
-			       : rfl_scene_printf(s, "%.*f\xc3\x97", ratio < 9.95 ? 1 : 0, ratio);
+		return isnan(ratio) ? "" : SAY(f, "%.*f\xc3\x97", ratio < 9.95 ? 1 : 0, ratio);
 	case COLUMN_RATE:
 		if (t->unit > 0)
 			return rfl_words_number(s, m->y / t->unit);
 		rate = rfl_figure__rate(f, m->y);
-		return rfl_scene_printf(s, "%.*s", (int)(strlen(rate) - strlen("FLOP/s")), rate);
+		return SAY(f, "%.*s", (int)(strlen(rate) - strlen("FLOP/s")), rate);
 	case COLUMN_STEP:
 		return rfl_words_number(s, m->time);
 	case COLUMN_PERCENT:
@@ -271,10 +268,10 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 		return y + 20 * s + rfl_draw__key_height(&small) - top;
 	}
 	y += 24 * s;
-	rfl_draw__text(f, "table-head",
-		       rfl_scene_printf(sc, "%s%s", f->parts ? f->parts : "step",
-					rfl_figure__is_time(f) ? " (ms)" : ""),
-		       x, y, head, soft, RFL_ANCHOR_START);
+	rfl_draw__text(
+		f, "table-head",
+		SAY(f, "%s%s", f->parts ? f->parts : "step", rfl_figure__is_time(f) ? " (ms)" : ""),
+		x, y, head, soft, RFL_ANCHOR_START);
 	for (int i = 0; i < COLUMNS; i++)
 		if (t.titles[i])
 			rfl_draw__text(f, "table-head", t.titles[i], x + t.ends[i], y, head, soft,
@@ -285,8 +282,8 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	for (const struct rfl_mark *m = f->marks; m < f->marks + shown; m++) {
 		y += row_h(f);
 		if (needs_key(f))
-			rfl_draw__text(f, "table-number", rfl_scene_printf(sc, "%d", m->number),
-				       x + 14 * s, y, size, soft, RFL_ANCHOR_END);
+			rfl_draw__text(f, "table-number", SAY(f, "%d", m->number), x + 14 * s, y,
+				       size, soft, RFL_ANCHOR_END);
 		draw_name(f, m, &at, y);
 		for (int k = 0; k < COLUMNS; k++)
 			if (t.titles[k])
@@ -307,8 +304,8 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 
 		y += row_h(f);
 		rfl_draw__text(f, "table-more",
-			       rfl_scene_printf(sc, "and %zu more in %s", f->nmarks - shown, file),
-			       x, y, head, soft, RFL_ANCHOR_START);
+			       SAY(f, "and %zu more in %s", f->nmarks - shown, file), x, y, head,
+			       soft, RFL_ANCHOR_START);
 	}
 	return y + 10 * s - top;
 }
@@ -382,9 +379,8 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 		return 0;
 	rfl_draw__heading(f, "Phases of a step", y);
 	rfl_draw__text(f, "phase-order",
-		       known > rows ? rfl_scene_printf(sc, "%zu of %zu, %s", rows, known, order)
-				    : order,
-		       right, y, size, f->theme->soft, RFL_ANCHOR_END);
+		       known > rows ? SAY(f, "%zu of %zu, %s", rows, known, order) : order, right,
+		       y, size, f->theme->soft, RFL_ANCHOR_END);
 	y += 6 * s;
 	for (size_t i = 0; i < rows; i++) {
 		const struct rfl_mark *m = marks[i];

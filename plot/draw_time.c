@@ -72,21 +72,21 @@ static bool has_isochrone(const struct rfl_figure *f, const struct rfl_tick *t)
 
 void rfl_draw__isochrones(struct rfl_figure *f)
 {
-	const double left = f->plot.x, bottom = f->plot.y + f->plot.h;
+	const double left = f->plot.x, bottom = f->plot.y + f->plot.h, thin = SZ(f, stroke_quiet);
+	const struct rfl_color color = f->theme->roof_quiet;
 	struct rfl_xy ends[2];
 
 	for (const struct rfl_tick *t = f->y.ticks; t < f->y.ticks + f->y.nticks; t++) {
-		const double px = rfl_axis_at(&f->x, fmin(t->value, f->x.max));
-		const double py = rfl_axis_at(&f->y, t->value);
+		const struct rfl_xy corner = { rfl_axis_at(&f->x, fmin(t->value, f->x.max)),
+					       rfl_axis_at(&f->y, t->value) };
 
 		if (!has_isochrone(f, t))
 			continue;
-		draw_line(f, "isochrone-flops", (struct rfl_xy){ left, py },
-			  (struct rfl_xy){ px, py }, f->theme->roof_quiet, SZ(f, stroke_quiet));
+		draw_line(f, "isochrone-flops", (struct rfl_xy){ left, corner.y }, corner, color,
+			  thin);
 		if (t->value <= f->x.max)
-			draw_line(f, "isochrone-bytes", (struct rfl_xy){ px, py },
-				  (struct rfl_xy){ px, bottom }, f->theme->roof_quiet,
-				  SZ(f, stroke_quiet));
+			draw_line(f, "isochrone-bytes", corner, (struct rfl_xy){ corner.x, bottom },
+				  color, thin);
 	}
 	/* corner above the plot: only the vertical leg is in it */
 	for (const struct rfl_tick *t = f->x.ticks; t < f->x.ticks + f->x.nticks; t++)
@@ -94,8 +94,7 @@ void rfl_draw__isochrones(struct rfl_figure *f)
 			const double px = rfl_axis_at(&f->x, t->value);
 
 			draw_line(f, "isochrone-bytes", (struct rfl_xy){ px, f->plot.y },
-				  (struct rfl_xy){ px, bottom }, f->theme->roof_quiet,
-				  SZ(f, stroke_quiet));
+				  (struct rfl_xy){ px, bottom }, color, thin);
 		}
 	if (diagonal(f, ends))
 		draw_line(f, "diagonal", ends[0], ends[1], f->theme->roof,

@@ -257,17 +257,16 @@ static void set_place(struct rfl_figure *f, struct rfl_mark *m)
 	m->limit = rfl_verdict_limit(p);
 	value = timed ? rfl_words_time(s, m->time) : rfl_figure__rate(f, m->y);
 	m->rate = strcmp(m->limit, "by construction") == 0
-			  ? rfl_scene_printf(s, "%s \xc2\xb7 on the roof by construction", value)
-			  : rfl_scene_printf(s, "%s \xc2\xb7 %s of roof%s", value,
-					     rfl_figure__percent(f, m->percent),
-					     m->above ? ": above it" : "");
+			  ? SAY(f, "%s \xc2\xb7 on the roof by construction", value)
+			  : SAY(f, "%s \xc2\xb7 %s of roof%s", value,
+				rfl_figure__percent(f, m->percent), m->above ? ": above it" : "");
 	m->x_was = was ? was->ai : NAN;
 	m->y_was = was ? was->attained_gflops : NAN;
 	if (!was)
 		return;
 	f->nbefore++;
-	m->rate = rfl_scene_printf(s, "%s \xc2\xb7 %s\xc3\x97 before", m->rate,
-				   rfl_words_number(s, m->y / m->y_was));
+	m->rate = SAY(f, "%s \xc2\xb7 %s\xc3\x97 before", m->rate,
+		      rfl_words_number(s, m->y / m->y_was));
 }
 
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)

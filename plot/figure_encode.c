@@ -116,15 +116,9 @@ bool rfl_figure__palette(struct rfl_figure *f, size_t n)
 /* The sizes of all marks in order, each once. @return their number */
 static size_t sizes_of(const struct rfl_figure *f, enum rfl_fig_by by, int64_t *ret)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < f->nmarks; i++)
 		ret[i] = size_of(&f->marks[i], by);
-	qsort(ret, f->nmarks, sizeof(*ret), rfl_by_int);
-	for (size_t i = 0; i < f->nmarks; i++)
-		if (n == 0 || ret[n - 1] != ret[i])
-			ret[n++] = ret[i];
-	return n;
+	return rfl_distinct(ret, f->nmarks);
 }
 
 /* Sizes are ordered: one hue from light to dark. */

@@ -283,20 +283,18 @@ static void note(struct rfl_figure *f, enum rfl_note paragraph, const char *fmt,
  * Dates come from the file, never from the clock. */
 static const char *ceiling_words(struct rfl_figure *f, const char *what, const struct rfl_peak *p)
 {
-	struct rfl_scene *s = f->scene;
 	const char *text;
 
 	if (p->status != RFL_PEAK_MEASURED)
-		return rfl_scene_printf(s, "%s: %s", what,
-					p->source ? p->source : rfl_peak_status_name(p->status));
-	text = rfl_scene_printf(s, "%s measured", what);
+		return SAY(f, "%s: %s", what,
+			   p->source ? p->source : rfl_peak_status_name(p->status));
+	text = SAY(f, "%s measured", what);
 	if (p->measured_at && strlen(p->measured_at) >= 10)
-		text = rfl_scene_printf(s, "%s %.10s", text, p->measured_at);
+		text = SAY(f, "%s %.10s", text, p->measured_at);
 	if (p->kernel && *p->kernel)
-		text = rfl_scene_printf(s, "%s by %s", text, p->kernel);
+		text = SAY(f, "%s by %s", text, p->kernel);
 	if (p->working_set_bytes > 0)
-		text = rfl_scene_printf(s, "%s over %.0f MiB", text,
-					(double)p->working_set_bytes / 1048576);
+		text = SAY(f, "%s over %.0f MiB", text, (double)p->working_set_bytes / 1048576);
 	return text;
 }
 

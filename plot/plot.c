@@ -73,41 +73,40 @@ static struct ranges times_of(const struct rfl_figure *f)
 	return (struct ranges){ lo, hi, lo, hi };
 }
 
+static struct ranges join_ranges(struct ranges a, struct ranges b)
+{
+	return (struct ranges){ fmin(a.x0, b.x0), fmax(a.x1, b.x1), fmin(a.y0, b.y0),
+				fmax(a.y1, b.y1) };
+}
+
+/* Extend the ranges to a point, unless it is unknown. */
+static void include(struct ranges *r, double x, double y)
+{
+	if (x > 0 && y > 0)
+		*r = join_ranges(*r, (struct ranges){ x * 0.5, x * 4, y * 0.5, y });
+}
+
 /* Choose the ranges of the axes. A point more than three decades from the knee or the roof does not
  * extend them, but becomes a mark at the edge. */
 static struct ranges ranges_of(const struct rfl_figure *f)
 {
+	struct ranges r = { fmin(f->knee, f->knee_lo) / 20, fmax(f->knee, f->knee_hi) * 4,
+			    f->gflops / 20, f->gflops };
+
 	if (rfl_figure__is_time(f))
 		return times_of(f);
-	double x0 = f->knee / 20, x1 = f->knee * 4, y0 = f->gflops / 20, y1 = f->gflops;
-
 	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
-		double best = isnan(m->x_best) ? m->x : m->x_best;
-
-		x0 = fmin(x0, m->x * 0.5);
-		x1 = fmax(x1, fmax(m->x * 4, best * 5));
-		for (int k = 0; k < RFL_FIG_CACHES; k++) {
-			x0 = m->x_cache[k] > 0 ? fmin(x0, m->x_cache[k] * 0.5) : x0;
-			x1 = m->x_cache[k] > 0 ? fmax(x1, m->x_cache[k] * 4) : x1;
-		}
-		y0 = fmin(y0, m->y * 0.5);
-		y1 = fmax(y1, m->y);
-		if (m->y_was > 0) {
-			x0 = fmin(x0, m->x_was * 0.5);
-			x1 = fmax(x1, m->x_was * 4);
-			y0 = fmin(y0, m->y_was * 0.5);
-			y1 = fmax(y1, m->y_was);
-		}
+		include(&r, m->x, m->y);
+		include(&r, m->x_was, m->y_was);
+		for (int k = 0; k < RFL_FIG_CACHES; k++)
+			include(&r, m->x_cache[k], m->y);
+		r.x1 = fmax(r.x1, 5 * (isnan(m->x_best) ? m->x : m->x_best));
 	}
 	for (size_t i = 0; i < f->nceilings; i++)
 		if (f->ceilings[i].kind == RFL_FIG_COMPUTE)
-			y1 = fmax(y1, f->ceilings[i].value);
-	x0 = fmin(x0, f->knee_lo / 20);
-	x1 = fmax(x1, f->knee_hi * 4);
-	x0 = fmax(x0, f->knee / 1000);
-	x1 = fmin(x1, f->knee * 3000);
-	y0 = fmax(y0, f->gflops / 3000);
-	return (struct ranges){ x0, x1, y0, fmin(y1, f->top * 10) };
+			r.y1 = fmax(r.y1, f->ceilings[i].value);
+	return (struct ranges){ fmax(r.x0, f->knee / 1000), fmin(r.x1, f->knee * 3000),
+				fmax(r.y0, f->gflops / 3000), fmin(r.y1, f->top * 10) };
 }
 
 /* The least distance between the labels of the x-axis. */
@@ -121,37 +120,35 @@ static double label_room(const struct rfl_figure *f, double lo, double hi)
 	return room;
 }
 
+/* Set an axis to the limits of the user or, without any, to a range. */
+static void set_axis(struct rfl_axis *a, const double limits[2], double lo, double hi, double from,
+		     double to, double room)
+{
+	if (limits[1] > 0)
+		rfl_axis_set(a, limits[0], limits[1], from, to, room);
+	else
+		rfl_axis_fit(a, lo, hi, from, to, room);
+}
+
 static void set_axes(struct rfl_figure *f, const struct ranges *r)
 {
-	const double *xlim = f->in->xlim, *ylim = f->in->ylim, s = f->scale;
-	const double left = f->plot.x, bottom = f->plot.y + f->plot.h;
+	const double *xlim = f->in->xlim, *ylim = f->in->ylim;
+	const bool timed = rfl_figure__is_time(f);
 
-	f->unit = !rfl_figure__is_time(f) && (ylim[1] > 0 ? ylim[1] : r->y1) > 20000 ? 1000 : 1;
-	if (xlim[1] > 0)
-		rfl_axis_set(&f->x, xlim[0], xlim[1], left, left + f->plot.w,
-			     label_room(f, xlim[0], xlim[1]));
-	else
-		rfl_axis_fit(&f->x, r->x0, r->x1, left, left + f->plot.w,
-			     label_room(f, r->x0, r->x1));
-	if (ylim[1] > 0)
-		rfl_axis_set(&f->y, ylim[0] / f->unit, ylim[1] / f->unit, bottom, f->plot.y,
-			     24 * s);
-	else
-		rfl_axis_fit(&f->y, r->y0 / f->unit,
-			     r->y1 * (rfl_figure__is_time(f) ? 1 : 1.6) / f->unit, bottom,
-			     f->plot.y, 24 * s);
+	f->unit = !timed && (ylim[1] > 0 ? ylim[1] : r->y1) > 20000 ? 1000 : 1;
+	set_axis(&f->x, xlim, r->x0, r->x1, f->plot.x, f->plot.x + f->plot.w,
+		 xlim[1] > 0 ? label_room(f, xlim[0], xlim[1]) : label_room(f, r->x0, r->x1));
+	set_axis(&f->y, (const double[2]){ ylim[0] / f->unit, ylim[1] / f->unit }, r->y0 / f->unit,
+		 r->y1 * (timed ? 1 : 1.6) / f->unit, f->plot.y + f->plot.h, f->plot.y,
+		 24 * f->scale);
 }
 
 static void fit_axes(struct rfl_figure *f)
 {
 	struct ranges r = ranges_of(f->nsubs ? &f->subs[0] : f);
 
-	for (size_t k = 1; k < f->nsubs; k++) {
-		const struct ranges more = ranges_of(&f->subs[k]);
-
-		r = (struct ranges){ fmin(r.x0, more.x0), fmax(r.x1, more.x1), fmin(r.y0, more.y0),
-				     fmax(r.y1, more.y1) };
-	}
+	for (size_t k = 1; k < f->nsubs; k++)
+		r = join_ranges(r, ranges_of(&f->subs[k]));
 	set_axes(f, &r);
 	for (size_t k = 0; k < f->nsubs; k++) {
 		if (f->in->overlay)

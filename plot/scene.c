@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -204,6 +205,17 @@ int rfl_by_int(const void *a, const void *b)
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
 	return (x > y) - (x < y);
+}
+
+size_t rfl_distinct(int64_t *values, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(values, n, sizeof(*values), rfl_by_int);
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || values[kept - 1] != values[i])
+			values[kept++] = values[i];
+	return kept;
 }
 
 void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to)

@@ -171,6 +171,9 @@ void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to);
 int rfl_by_double(const void *a, const void *b);
 int rfl_by_int(const void *a, const void *b);
 
+/** Sort values and keep each once. @return their number */
+size_t rfl_distinct(int64_t *values, size_t n);
+
 /** Format a string owned by the scene; "" on failure. Invalid UTF-8 and controls become '?'. */
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);
 const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap) RFL_VPRINTF(2);

@@ -320,11 +320,7 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 				j->shown.n < j->points->n ? " that the filters select" : "",
 				near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
-	if (asked->n == 0) {
-		j->envs = known;
-		return RFL_OK;
-	}
-	known.n = 0; /* it has room for one of each */
+	known.n = asked->n ? 0 : known.n; /* it has room for one of each */
 	for (size_t i = 0; i < asked->n; i++)
 		if (!rfl_plot_is_again(asked, i))
 			known.items[known.n++] = asked->items[i];
