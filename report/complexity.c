@@ -719,7 +719,7 @@ enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format
 				 struct rfl_buf *out, struct rfl_err *err)
 {
 	struct rfl_table *tables[2];
-	const bool people = rfl_complexity__for_people(format);
+	const bool people = rfl_format_for_people(format);
 	enum rfl_rc rc = rfl_complexity_tables(r, people, tables, err);
 
 	if (rc != RFL_OK)

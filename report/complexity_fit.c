@@ -205,7 +205,7 @@ static const struct rfl_column fit_columns[] = {
 enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_format format,
 				     struct rfl_buf *out, struct rfl_err *err)
 {
-	const bool people = rfl_complexity__for_people(format);
+	const bool people = rfl_format_for_people(format);
 	const bool context = rfl_complexity_has_text(r);
 	/* With a context these columns would exceed a terminal of 160 columns. */
 	const bool spare = !people || !context;
@@ -448,7 +448,7 @@ enum rfl_rc rfl_complexity_peers_table(const struct rfl_complexity *r, enum rfl_
 					   rfl_complexity_has_text(r) ? CONTEXT : 0);
 	enum rfl_rc rc = RFL_OK;
 
-	if (rfl_complexity__for_people(format))
+	if (rfl_format_for_people(format))
 		rfl_buf_puts(out,
 			     "Results of other counters for one forward pass of one sample\n\n");
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)

@@ -27,12 +27,6 @@ static inline int64_t rfl_complexity__weights(const struct rfl_fit *fit)
 	return fit->at.weights + fit->at.buffers + fit->at.weight_copies;
 }
 
-/** Return true if the format is for people, with titles and scaled numbers. */
-static inline bool rfl_complexity__for_people(enum rfl_format format)
-{
-	return format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
-}
-
 /** Add a note on checkpointing if it is used. */
 void rfl_complexity__note_checkpoint(struct rfl_table *t, const struct rfl_summary_options *o);
 

@@ -94,8 +94,8 @@ static void say_configurations(const struct rfl_report *r, struct rfl_page *page
 		  "had only one run, so that the spread is unknown");
 	say_share(page, "", r->points && n > r->points->n ? n - r->points->n : 0, n,
 		  "configuration",
-		  "with a successful run had no ceiling or no count for 'roofline points', or its "
-		  "file is older than the run");
+		  "with a successful run had no ceiling or no count for 'roofline points', or ran "
+		  "after it");
 }
 
 static void say_flags(const struct rfl_report *r, struct rfl_page *page)

@@ -256,10 +256,27 @@ static void put_sums(struct rfl_page *page)
 	rfl_page_table(page, "0.01, added 1000 times", rfl_accumulate_table(0.01, 1000));
 }
 
-void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
+/* A chart of each environment: of memory over the layers of a profiled step, or of time and memory
+ * against the context length. */
+static void put_charts(const struct rfl_report *r, struct rfl_page *page, bool layers)
 {
 	const struct rfl_sweep *s = r->sweep;
 	const char *env = NULL;
+
+	/* rows of one environment follow each other */
+	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++) {
+		if (!(layers ? row->profile_memory : row->runs > 0) || rfl_text_same(row->env, env))
+			continue;
+		env = row->env;
+		rfl_report__chart(r, page, layers ? "timeline" : "scaling", env,
+				  layers ? "Memory over the layers of a step"
+					 : "Time and memory against the context length");
+	}
+}
+
+void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
+{
+	const struct rfl_sweep *s = r->sweep;
 	size_t measured = 0, out = 0;
 	double least = INFINITY, most = 0;
 
@@ -291,29 +308,13 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 			      plural(out));
 	rfl_page_table(page, "Predicted and measured memory of a step",
 		       rfl_sweep_table(s, RFL_SWEEP_MEMORY, RFL_SWEEP_BY_NONE));
-	/* rows of one environment follow each other */
-	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++)
-		if (row->profile_memory && !rfl_text_same(row->env, env)) {
-			env = row->env;
-			rfl_report__chart(r, page, "timeline", env,
-					  "Memory over the layers of a step");
-		}
+	put_charts(r, page, true);
 	if (r->kind == RFL_REPORT_LM)
 		put_sums(page);
 }
 
-/* Charts of time and memory against the context length, of each environment. */
 void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 {
-	const struct rfl_sweep *s = r->sweep;
-	const char *env = NULL;
-
-	if (!have_runs(r, page))
-		return;
-	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++)
-		if (row->runs > 0 && !rfl_text_same(row->env, env)) {
-			env = row->env;
-			rfl_report__chart(r, page, "scaling", env,
-					  "Time and memory against the context length");
-		}
+	if (have_runs(r, page))
+		put_charts(r, page, false);
 }

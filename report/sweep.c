@@ -400,7 +400,7 @@ enum {
 	PREDICTED = 1 << 11, /* in a report, or nothing was measured */
 };
 
-/* The key and the title of a column are the first two arguments after the member or function. */
+/* The key and the title of a column are the first two arguments after the member. */
 #define TEXT(member, ...)  RFL_COLUMN(TEXT, struct rfl_sweep_row, member, __VA_ARGS__)
 #define INT(member, ...)   RFL_COLUMN(INT, struct rfl_sweep_row, member, __VA_ARGS__)
 #define REAL(member, ...)  RFL_COLUMN(REAL, struct rfl_sweep_row, member, __VA_ARGS__)

@@ -232,6 +232,14 @@ static void the_summary_tells_steps_apart(void **state)
 	assert_null(strstr(rfl_buf_str(&out), "| Mode |"));
 	assert_non_null(strstr(rfl_buf_str(&out), "| 4 | nhwc | nhwc | 1 | 7.8431 |"));
 	assert_null(strstr(rfl_buf_str(&out), "| 8 |"));
+	/* the rate of language models is in tokens, for people */
+	for (size_t i = 0; i < f->pts->n; i++)
+		f->pts->points[i].context_length = 100;
+	rfl_buf_reset(&out);
+	assert_ok(rfl_table_finish(rfl_points_summary(f->pts, true), RFL_FORMAT_MD, &out, &f->err),
+		  &f->err);
+	assert_non_null(strstr(rfl_buf_str(&out), "| n | Tokens/s | GFLOP/s |"));
+	assert_non_null(strstr(rfl_buf_str(&out), "| 4 | nhwc | nhwc | 1 | 784.31 |"));
 	rfl_buf_fini(&out);
 	fixture_free(f);
 }

@@ -156,6 +156,7 @@ static void from_structs(void **state)
 		int64_t big;
 		size_t n;
 		double real;
+		bool flag;
 	};
 	static const struct rfl_column all[] = {
 		{ .key = "name", .title = "Name", RFL_CELL(struct row, name) },
@@ -174,12 +175,15 @@ static void from_structs(void **state)
 		  .kind = RFL_COLUMN_REAL,
 		  .when = 2,
 		  RFL_CELL(struct row, real) },
+		RFL_COLUMN(TEXT, struct row, flag, "flag", "F", .when = 3),
 	};
-	const struct row rows[] = { { "a", -1, INT64_MAX, 3, 0.5 },
-				    { NULL, 2, RFL_INT_UNKNOWN, 0, NAN } };
-	static const char *const expected[] = { "name,small,big\na,-1,9223372036854775807\n,2,\n",
-						"name,small,big,n,real\n"
-						"a,-1,9223372036854775807,3,0.5\n,2,,0,\n" };
+	const struct row rows[] = { { "a", -1, INT64_MAX, 3, 0.5, true },
+				    { NULL, 2, RFL_INT_UNKNOWN, 0, NAN, false } };
+	static const char *const expected[] = {
+		"name,small,big\na,-1,9223372036854775807\n,2,\n",
+		"name,small,big,n,real,flag\n"
+		"a,-1,9223372036854775807,3,0.5,True\n,2,,0,,False\n"
+	};
 
 	(void)state;
 	for (unsigned given = 0; given <= 3; given += 3) {
