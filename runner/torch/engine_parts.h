@@ -13,20 +13,20 @@ extern "C" {
 #endif
 
 /* The members of struct rfl_engine_ops: rfl_torch__<member>() implements each. */
-#define RFL_TORCH__OPS(X)                                                                          \
-	X(probe)                                                                                   \
-	X(library_version)                                                                         \
-	X(unsupported)                                                                             \
-	X(open)                                                                                    \
-	X(close) X(set_mode) X(set_optimizer) X(zero_grad) X(forward) X(forward_traced)            \
-		X(backward) X(step) X(reset_optimizer) X(loss) X(logits) X(set_param) X(get_param) \
-			X(get_grad) X(param_data) X(sync) X(memory) X(snapshot) X(restore) X(mark) \
-				X(device_info) X(reset_memory) X(scaling) X(host_alloc)            \
-					X(host_free) X(upload) X(uploaded) X(reserve_events)       \
-						X(record_event) X(elapsed) X(capture) X(replay)    \
-							X(join) X(gather) X(optimizer_kernels)     \
-								X(score) X(visit_state)            \
-									X(watch_memory)
+/* clang-format off */
+#define RFL_TORCH__OPS(X) \
+	X(probe) X(library_version) X(unsupported) X(open) X(close) X(set_mode) \
+	X(set_optimizer) X(zero_grad) X(forward) \
+	X(forward_traced) X(backward) X(step) \
+	X(reset_optimizer) X(loss) X(logits) \
+	X(set_param) X(get_param) X(get_grad) \
+	X(param_data) X(sync) X(memory) \
+	X(snapshot) X(restore) X(mark) X(device_info) \
+	X(reset_memory) X(scaling) X(host_alloc) \
+	X(host_free) X(upload) X(uploaded) \
+	X(reserve_events) X(record_event) X(elapsed) X(capture) X(replay) X(join) \
+	X(gather) X(optimizer_kernels) X(score) X(visit_state) X(watch_memory)
+/* clang-format on */
 
 #define RFL_TORCH__DECLARE(member) \
 	__typeof__(*((struct rfl_engine_ops *)0)->member) rfl_torch__##member;
