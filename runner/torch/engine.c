@@ -129,7 +129,6 @@ enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *c
 			(void)rfl_op_layer_name(&e->net->nodes[i], name, sizeof(name));
 		else
 			snprintf(name, sizeof(name), "loss");
-		m[i].e = e;
 		m[i].forward = rfl_arena_printf(e->marks.arena, "fwd/%s", name);
 		m[i].backward = rfl_arena_printf(e->marks.arena, "bwd/%s", name);
 		if (!m[i].forward || !m[i].backward)
@@ -147,23 +146,6 @@ enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *c
 enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err)
 {
 	return e->marks.fn ? e->marks.fn(e->marks.nodes[node].forward, e->marks.ctx, err) : RFL_OK;
-}
-
-/* Report nothing after a failure; rfl_torch__backward() returns the failure. */
-static void on_backward(void *ctx)
-{
-	const struct rfl_torch__node_mark *m = ctx;
-	struct rfl_engine *e = m->e;
-
-	if (e->marks.fn && e->marks.failure.rc == RFL_OK)
-		e->marks.failure.rc = e->marks.fn(m->backward, e->marks.ctx, &e->marks.failure);
-}
-
-enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
-				  const struct rfl_torch_tensor *value, struct rfl_err *err)
-{
-	return rfl_torch_on_backward(value, on_backward, &e->marks.nodes[node],
-				     e->net->nodes[node].name, err);
 }
 
 /* ------------------------------------------------------------------ several processes */

@@ -13,28 +13,28 @@ extern "C" {
 #endif
 
 /* The members of struct rfl_engine_ops: rfl_torch__<member>() implements each. */
-#define RFL_TORCH__OPS(X)                                                                       \
-	X(probe)                                                                                \
-	X(library_version)                                                                      \
-	X(unsupported) X(open) X(close) X(set_mode) X(set_optimizer) X(zero_grad) X(forward)    \
-		X(forward_traced) X(backward) X(step) X(reset_optimizer) X(loss) X(logits)      \
-			X(set_param) X(get_param) X(get_grad) X(param_data) X(sync) X(memory)   \
-				X(snapshot) X(restore) X(mark) X(device_info) X(reset_memory)   \
-					X(scaling) X(host_alloc) X(host_free) X(upload)         \
-						X(uploaded) X(reserve_events) X(record_event)   \
-							X(elapsed) X(capture) X(replay) X(join) \
-								X(gather) X(optimizer_kernels)  \
-									X(score) X(visit_state) \
-										X(watch_memory)
+/* clang-format off */
+#define RFL_TORCH__OPS(X) \
+	X(probe) X(library_version) X(unsupported) X(open) X(close) X(set_mode) \
+	X(set_optimizer) X(zero_grad) X(forward) \
+	X(forward_traced) X(backward) X(step) \
+	X(reset_optimizer) X(loss) X(logits) \
+	X(set_param) X(get_param) X(get_grad) \
+	X(param_data) X(sync) X(memory) \
+	X(snapshot) X(restore) X(mark) X(device_info) \
+	X(reset_memory) X(scaling) X(host_alloc) \
+	X(host_free) X(upload) X(uploaded) \
+	X(reserve_events) X(record_event) X(elapsed) X(capture) X(replay) X(join) \
+	X(gather) X(optimizer_kernels) X(score) X(visit_state) X(watch_memory)
+/* clang-format on */
 
 #define RFL_TORCH__DECLARE(member) \
 	__typeof__(*((struct rfl_engine_ops *)0)->member) rfl_torch__##member;
 RFL_TORCH__OPS(RFL_TORCH__DECLARE)
 
-/* The names of a node's marks, and the context of its autograd hook. */
+/* The names of a node's marks: "fwd/conv1", "bwd/conv1". */
 struct rfl_torch__node_mark {
-	struct rfl_engine *e;
-	const char *forward, *backward; /* "fwd/conv1", "bwd/conv1" */
+	const char *forward, *backward;
 };
 
 /* A batch, ready for the first node. */
@@ -148,10 +148,6 @@ void rfl_torch__graph_forget(struct rfl_engine *e);
 
 /** Report that a node begins; the index after the last node is the loss. No-op if marks are off. */
 enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
-/** Make backward report when it reaches the operation that produced `value`. */
-enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
-				  const struct rfl_torch_tensor *value, struct rfl_err *err);
-
 /** Create the tables of all nodes that need one. */
 enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err);
 /** Return the tables of a node, borrowed: cosines and sines for a rotation, else a single table. */

@@ -152,37 +152,6 @@ static enum rfl_rc check_layout(const struct rfl_engine *e, int i, struct rfl_er
 			node->name);
 }
 
-static enum rfl_rc execute(struct rfl_engine *e, int i, struct rfl_err *err)
-{
-	const struct rfl_node *node = &e->net->nodes[i];
-	const bool training = e->mode != RFL_ENGINE_EVAL;
-	const struct rfl_torch_call call = {
-		.net = e->net,
-		.node = node,
-		.values = e->value,
-		.params = e->param,
-		.tables = rfl_torch__tables_of(e, node),
-		.training = training,
-		.batch_statistics = e->mode == RFL_ENGINE_TRAIN,
-		.drops = e->config.dropout && training,
-	};
-	const void *before = NULL, *after;
-	enum rfl_rc rc;
-
-	if (!e->marks.fn)
-		return rfl_torch_execute(&call, &e->value[i], err);
-	/* a node that only passes on its input adds no history and has no work in backward */
-	if (node->ninputs)
-		before = rfl_torch_tensor_history(e->value[node->input[0]]);
-	rc = rfl_torch__mark_forward(e, i, err);
-	if (rc == RFL_OK)
-		rc = rfl_torch_execute(&call, &e->value[i], err);
-	if (rc != RFL_OK)
-		return rc;
-	after = rfl_torch_tensor_history(e->value[i]);
-	return after && after != before ? rfl_torch__mark_later(e, i, e->value[i], err) : RFL_OK;
-}
-
 /* Make the inputs of a net with several: contiguous leaves over parts of a flat tensor, with
  * gradients in training. */
 static enum rfl_rc split_inputs(struct rfl_engine *e, struct rfl_torch_tensor *take_flat, int64_t n,
@@ -218,7 +187,7 @@ static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input
 
 		if (node->op != RFL_OP_CROSS_ENTROPY && (heads || !node->auxiliary)) {
 			if (node->op != RFL_OP_INPUT)
-				rc = execute(e, i, err);
+				rc = rfl_torch_execute(e, i, err);
 			if (rc == RFL_OK)
 				rc = check_layout(e, i, err);
 			if (rc == RFL_OK && fn) {
@@ -256,7 +225,7 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 				  void *ctx, struct rfl_err *err)
 {
 	const bool training = e->mode != RFL_ENGINE_EVAL;
-	enum rfl_rc rc = rfl_torch_forward_begin(e->config.device, e->cast, training, err);
+	enum rfl_rc rc = rfl_torch_forward_begin(e, err);
 	enum rfl_rc end;
 
 	if (rc == RFL_OK)
@@ -268,7 +237,7 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 	if (rc == RFL_OK)
 		rc = rfl_torch_make_loss(e, labels, err);
 	drop_values(e);
-	end = rfl_torch_forward_end(e->config.device, e->cast, rc == RFL_OK ? err : NULL);
+	end = rfl_torch_forward_end(e, rc == RFL_OK ? err : NULL);
 	rc = rc == RFL_OK ? end : rc;
 	e->can_backward = rc == RFL_OK && training;
 	return rc;

@@ -98,28 +98,27 @@ static void enable_cast(enum rfl_device device, enum rfl_cast cast, bool on)
 #endif
 }
 
-enum rfl_rc rfl_torch_forward_begin(enum rfl_device device, enum rfl_cast cast, bool grad,
-				    struct rfl_err *err)
+enum rfl_rc rfl_torch_forward_begin(const rfl_engine *e, struct rfl_err *err)
 {
 	return guarded("autocast", err, [&] {
-		c10::GradMode::set_enabled(grad);
-		if (cast == RFL_CAST_OFF)
+		c10::GradMode::set_enabled(e->mode != RFL_ENGINE_EVAL);
+		if (e->cast == RFL_CAST_OFF)
 			return;
-		enable_cast(device, cast, true);
+		enable_cast(e->config.device, e->cast, true);
 		at::autocast::set_autocast_cache_enabled(true);
 		at::autocast::increment_nesting();
 	});
 }
 
-enum rfl_rc rfl_torch_forward_end(enum rfl_device device, enum rfl_cast cast, struct rfl_err *err)
+enum rfl_rc rfl_torch_forward_end(const rfl_engine *e, struct rfl_err *err)
 {
 	return guarded("autocast", err, [&] {
 		c10::GradMode::set_enabled(false);
-		if (cast == RFL_CAST_OFF)
+		if (e->cast == RFL_CAST_OFF)
 			return;
 		if (at::autocast::decrement_nesting() == 0)
 			at::autocast::clear_cache();
-		enable_cast(device, cast, false);
+		enable_cast(e->config.device, e->cast, false);
 	});
 }
 
@@ -184,8 +183,6 @@ enum rfl_rc rfl_torch_tensor_as(const rfl_torch_tensor *from, enum rfl_torch_for
 		const at::Tensor &t = from->t;
 
 		switch (form) {
-		case RFL_TORCH_DETACHED:
-			return t.detach();
 		case RFL_TORCH_COPIED:
 			return t.detach().clone();
 		case RFL_TORCH_NCHW:

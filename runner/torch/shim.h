@@ -43,13 +43,11 @@ RFL_TORCH_CALL rfl_torch_set_up(const struct rfl_engine_config *config, struct r
 /** Return NULL if this library supports the cast on the device, else the reason and the fix. */
 const char *rfl_torch_cast_missing(enum rfl_device device, enum rfl_cast cast);
 
-/** Between these two calls, operations on this thread are recorded for backward if `grad` is set,
- * and inputs of matrix products and convolutions are cast unless RFL_CAST_OFF. Each weight is cast
- * only once, so weights must not change in between. */
-RFL_TORCH_CALL rfl_torch_forward_begin(enum rfl_device device, enum rfl_cast cast, bool grad,
-				       struct rfl_err *err);
-RFL_TORCH_CALL rfl_torch_forward_end(enum rfl_device device, enum rfl_cast cast,
-				     struct rfl_err *err);
+/** Between these two calls, operations on this thread are recorded for backward in a training mode,
+ * and inputs of matrix products and convolutions are cast as e->cast says. Each weight is cast only
+ * once, so weights must not change in between. */
+RFL_TORCH_CALL rfl_torch_forward_begin(const struct rfl_engine *e, struct rfl_err *err);
+RFL_TORCH_CALL rfl_torch_forward_end(const struct rfl_engine *e, struct rfl_err *err);
 
 /* ------------------------------------------------------------------ tensors */
 
@@ -80,12 +78,11 @@ RFL_TORCH_CALL rfl_torch_leaf(const struct rfl_torch_tensor *block, int64_t offs
 			      struct rfl_torch_tensor **ret, const char *what, struct rfl_err *err);
 
 enum rfl_torch_form {
-	RFL_TORCH_SAME,     /**< another reference to the same tensor */
-	RFL_TORCH_DETACHED, /**< the same values without the history for backward */
-	RFL_TORCH_COPIED,   /**< detached and copied */
-	RFL_TORCH_NCHW,     /**< row-major; copied only if necessary */
-	RFL_TORCH_NHWC,     /**< channels-last, for four dimensions; likewise */
-	RFL_TORCH_PLAIN,    /**< float32 in host memory, row-major; likewise */
+	RFL_TORCH_SAME,   /**< another reference to the same tensor */
+	RFL_TORCH_COPIED, /**< detached and copied */
+	RFL_TORCH_NCHW,   /**< row-major; copied only if necessary */
+	RFL_TORCH_NHWC,   /**< channels-last, for four dimensions; likewise */
+	RFL_TORCH_PLAIN,  /**< float32 in host memory, row-major; likewise */
 };
 RFL_TORCH_CALL rfl_torch_tensor_as(const struct rfl_torch_tensor *t, enum rfl_torch_form form,
 				   struct rfl_torch_tensor **ret, const char *what,
@@ -123,36 +120,16 @@ enum rfl_torch_order {
 	RFL_TORCH_ORDER_MADE, /**< always channels-last */
 };
 
-/** One node to execute. All pointers are borrowed. */
-struct rfl_torch_call {
-	const struct rfl_net *net;
-	const struct rfl_node *node;
-	struct rfl_torch_tensor *const *values; /**< per node of the net: its output */
-	struct rfl_torch_tensor *const *params; /**< per parameter of the net */
-	struct rfl_torch_tensor *const *tables; /**< constants of this node */
-	bool training;                          /**< false: evaluation */
-	bool batch_statistics; /**< batch norm uses and records the statistics of the batch */
-	bool drops;            /**< dropout is on */
-};
-
 bool rfl_torch_has_op(enum rfl_op op);
 enum rfl_torch_order rfl_torch_order_of(enum rfl_op op);
 
-/** Execute a node with an operation for which rfl_torch_has_op() is true. */
-RFL_TORCH_CALL rfl_torch_execute(const struct rfl_torch_call *call, struct rfl_torch_tensor **ret,
-				 struct rfl_err *err);
+/** Execute a node with an operation in the table: fill e->value[i]. */
+RFL_TORCH_CALL rfl_torch_execute(struct rfl_engine *e, int i, struct rfl_err *err);
 
 /** Compute the loss of e->logits plus the weighted losses of the auxiliary heads that ran, and add
  * it to the score if there is one. Does not wait for the device. */
 RFL_TORCH_CALL rfl_torch_make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
 				   struct rfl_err *err);
-
-/** Return the operation recorded as the producer of t, only for comparison; NULL if none. */
-const void *rfl_torch_tensor_history(const struct rfl_torch_tensor *t);
-
-/** Call fn right before backward differentiates the operation that produced t. */
-RFL_TORCH_CALL rfl_torch_on_backward(const struct rfl_torch_tensor *t, void (*fn)(void *ctx),
-				     void *ctx, const char *what, struct rfl_err *err);
 
 /** Run backward and its hooks on the calling thread for every device, if `on`. */
 void rfl_torch_set_backward_here(bool on);

@@ -25,26 +25,36 @@ at::IntArrayRef list(const int64_t *values, int n)
 
 // One node to execute, with its inputs, parameters and tables.
 struct call {
-	const rfl_torch_call &c;
+	const rfl_engine *e;
 	const rfl_node &node;
 
 	const at::Tensor &in(int j = 0) const
 	{
-		return c.values[node.input[j]]->t;
+		return e->value[node.input[j]]->t;
 	}
 
 	// The node's parameter of this kind, if it has one.
 	optional_tensor param(enum rfl_param_kind kind) const
 	{
 		for (int j = 0; j < node.nparams; j++)
-			if (c.net->params[node.param[j]].kind == kind)
-				return c.params[node.param[j]]->t;
+			if (e->net->params[node.param[j]].kind == kind)
+				return e->param[node.param[j]]->t;
 		return {};
 	}
 
 	const at::Tensor &table(int part = 0) const
 	{
-		return c.tables[part]->t;
+		return rfl_torch__tables_of(e, &node)[part]->t;
+	}
+
+	bool training() const
+	{
+		return e->mode != RFL_ENGINE_EVAL;
+	}
+
+	bool drops() const
+	{
+		return e->config.dropout && training();
 	}
 
 	// Index of the tensor dimension at which the node's shape begins: 1 after a batch, else 0.
@@ -55,14 +65,14 @@ struct call {
 
 	int input_lead() const
 	{
-		return c.net->nodes[node.input[0]].batchless ? 0 : 1;
+		return e->net->nodes[node.input[0]].batchless ? 0 : 1;
 	}
 
 	/* Broadcasting aligns shapes at the last dimension. An input with fewer dimensions than the
 	 * result gets dimensions of size 1 after its batch. */
 	at::Tensor aligned(int j) const
 	{
-		const rfl_node &from = c.net->nodes[node.input[j]];
+		const rfl_node &from = e->net->nodes[node.input[j]];
 		const int missing = node.shape.ndim - from.shape.ndim;
 		std::vector<int64_t> sizes{ -1 };
 
@@ -88,7 +98,7 @@ at::Tensor conv2d(const call &c)
 at::Tensor linear(const call &c)
 {
 	// A tied layer uses the first parameter of another node.
-	const at::Tensor weight = c.node.tied ? c.c.params[c.c.net->nodes[c.node.tied].param[0]]->t
+	const at::Tensor weight = c.node.tied ? c.e->param[c.e->net->nodes[c.node.tied].param[0]]->t
 					      : *c.param(RFL_PARAM_LINEAR_WEIGHT);
 	const optional_tensor bias = c.param(RFL_PARAM_LINEAR_BIAS);
 
@@ -106,7 +116,7 @@ at::Tensor batch_norm(const call &c)
 {
 	const struct rfl_batch_norm &a = c.node.attr.batch_norm;
 	const at::Tensor &x = c.in();
-	const bool training = c.c.batch_statistics;
+	const bool training = c.e->mode == RFL_ENGINE_TRAIN; // with the batch's statistics
 
 	// PyTorch's module also refuses this; the operation alone would return zeros.
 	TORCH_CHECK_NOT_IMPLEMENTED(!training || x.numel() > x.size(1),
@@ -160,7 +170,7 @@ at::Tensor matmul(const call &c)
 at::Tensor sdpa(const call &c)
 {
 	const struct rfl_sdpa &a = c.node.attr.sdpa;
-	const double dropout = c.c.drops ? a.dropout : 0;
+	const double dropout = c.drops() ? a.dropout : 0;
 
 #if TORCH_AT_LEAST(2, 0)
 	if (c.in(0).dim() == 3) // the fused kernels require heads
@@ -196,7 +206,7 @@ template <fresh_fn fresh, over_fn over> at::Tensor unary_of_input(const call &c)
 {
 	at::Tensor x = c.in();
 
-	return c.node.inplace && !c.c.training ? over(x) : fresh(x);
+	return c.node.inplace && !c.training() ? over(x) : fresh(x);
 }
 
 #if TORCH_AT_LEAST(2, 1)
@@ -267,7 +277,7 @@ at::Tensor dropout(const call &c)
 	const double probability = c.node.attr.dropout.probability;
 	at::Tensor x = c.in();
 
-	if (!c.c.drops)
+	if (!c.drops())
 		return x;
 	return c.node.inplace ? at::dropout_(x, probability, true)
 			      : at::dropout(x, probability, true);
@@ -279,7 +289,7 @@ at::Tensor stochastic_depth(const call &c)
 	const at::Tensor &x = c.in();
 	std::vector<int64_t> sizes(static_cast<size_t>(x.dim()), 1);
 
-	if (!c.c.drops || probability <= 0)
+	if (!c.drops() || probability <= 0)
 		return x;
 	sizes[0] = x.size(0);
 	at::Tensor noise = at::empty(sizes, x.options()).bernoulli_(kept);
@@ -358,7 +368,7 @@ at::Tensor adaptive_avg_pool(const call &c)
 
 at::Tensor parameter(const call &c)
 {
-	const at::Tensor &stored = c.c.params[c.node.param[0]]->t;
+	const at::Tensor &stored = c.e->param[c.node.param[0]]->t;
 
 	return c.node.attr.parameter.drop == 0
 		       ? stored
@@ -520,18 +530,20 @@ const row *row_of(enum rfl_op op)
 	return nullptr;
 }
 
-// Calls fn and leaves the gradients unchanged.
-struct call_fn final : public torch::autograd::FunctionPreHook {
-	void (*fn)(void *ctx);
-	void *ctx;
+// Reports that backward reaches a node, and leaves the gradients unchanged.
+struct backward_mark final : public torch::autograd::FunctionPreHook {
+	rfl_engine *e;
+	const char *name;
 
-	call_fn(void (*f)(void *), void *c) : fn(f), ctx(c)
+	backward_mark(rfl_engine *engine, const char *n) : e(engine), name(n)
 	{
 	}
+	// Nothing is reported after a failure, which rfl_torch__backward() returns.
 	torch::autograd::variable_list
 	operator()(const torch::autograd::variable_list &grads) override
 	{
-		fn(ctx);
+		if (e->marks.fn && e->marks.failure.rc == RFL_OK)
+			e->marks.failure.rc = e->marks.fn(name, e->marks.ctx, &e->marks.failure);
 		return grads;
 	}
 };
@@ -548,10 +560,21 @@ enum rfl_torch_order rfl_torch_order_of(enum rfl_op op)
 	return row_of(op) ? row_of(op)->order : FREE;
 }
 
-enum rfl_rc rfl_torch_execute(const rfl_torch_call *c, rfl_torch_tensor **ret, struct rfl_err *err)
+enum rfl_rc rfl_torch_execute(rfl_engine *e, int i, struct rfl_err *err)
 {
-	return giving(ret, c->node->name, err, [&] {
-		return row_of(c->node->op)->run(call{ *c, *c->node });
+	const rfl_node &node = e->net->nodes[i];
+	const call c = { e, node };
+	const enum rfl_rc rc = rfl_torch__mark_forward(e, i, err);
+
+	return rc ? rc : giving(&e->value[i], node.name, err, [&] {
+		// a node that only passes on its input adds no history, and has no work in backward
+		const void *before = e->marks.fn && node.ninputs ? c.in().grad_fn().get() : nullptr;
+		at::Tensor y = row_of(node.op)->run(c);
+
+		if (e->marks.fn && y.grad_fn() && y.grad_fn().get() != before)
+			y.grad_fn()->add_pre_hook(
+				std::make_unique<backward_mark>(e, e->marks.nodes[i].backward));
+		return y;
 	});
 }
 
@@ -616,22 +639,6 @@ enum rfl_rc rfl_torch__score(rfl_engine *e, struct rfl_score *ret, struct rfl_er
 		ret->correct = static_cast<int64_t>(n[1]);
 		ret->rows = static_cast<int64_t>(n[2]);
 		rfl_torch__drop(&e->score);
-	});
-}
-
-const void *rfl_torch_tensor_history(const rfl_torch_tensor *t)
-{
-	return t->t.grad_fn().get();
-}
-
-enum rfl_rc rfl_torch_on_backward(const rfl_torch_tensor *t, void (*fn)(void *ctx), void *ctx,
-				  const char *what, struct rfl_err *err)
-{
-	return guarded(what, err, [&] {
-		const auto &made_by = t->t.grad_fn();
-
-		TORCH_CHECK(made_by, "the tensor has no history");
-		made_by->add_pre_hook(std::make_unique<call_fn>(fn, ctx));
 	});
 }
 
