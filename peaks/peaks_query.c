@@ -104,37 +104,37 @@ const struct rfl_peak *rfl_peaks_gemm(const struct rfl_peaks_env *env, const cha
 	return rfl_peak_usable(p) ? p : NULL;
 }
 
-bool rfl_peaks_is_part(const struct rfl_peaks_env *env, const struct rfl_peak_level *level)
+/* How much of the machine a scope covers: 0 for a core. */
+static size_t breadth(const char *scope)
 {
 	static const char *const scopes[] = { "core", "cluster", "socket", "node", "device" };
-	size_t own = 0;
+	size_t i = RFL_ARRAY_LEN(scopes) - 1;
 
-	for (size_t s = 0; s < RFL_ARRAY_LEN(scopes); s++)
-		if (rfl_text_same(scopes[s], level->scope))
-			own = s;
-	for (size_t i = 0; i < env->nlevels; i++)
-		for (size_t s = own + 1; s < RFL_ARRAY_LEN(scopes); s++)
-			if (rfl_text_same(env->levels[i].level, level->level) &&
-			    rfl_text_same(env->levels[i].scope, scopes[s]))
-				return true;
+	while (i > 0 && !rfl_text_same(scopes[i], scope))
+		i--;
+	return i;
+}
+
+bool rfl_peaks_is_part(const struct rfl_peaks_env *env, const struct rfl_peak_level *level)
+{
+	for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++)
+		if (rfl_text_same(l->level, level->level) &&
+		    breadth(l->scope) > breadth(level->scope))
+			return true;
 	return false;
 }
 
-/* The main memory (DRAM or HBM), with the widest scope. */
+/* The main memory (DRAM or HBM), with the widest scope, at least that of a socket. */
 static const struct rfl_peak_level *find_dram(const struct rfl_peaks_env *env)
 {
-	static const char *const scopes[] = { "device", "node", "socket" };
+	const struct rfl_peak_level *found = NULL;
 
-	for (size_t s = 0; s < RFL_ARRAY_LEN(scopes); s++) {
-		for (size_t i = 0; i < env->nlevels; i++) {
-			const struct rfl_peak_level *l = &env->levels[i];
-
-			if ((strcmp(l->level, "DRAM") == 0 || strcmp(l->level, "HBM") == 0) &&
-			    strcmp(l->scope, scopes[s]) == 0)
-				return l;
-		}
-	}
-	return NULL;
+	for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++)
+		if ((strcmp(l->level, "DRAM") == 0 || strcmp(l->level, "HBM") == 0) &&
+		    breadth(l->scope) >= breadth("socket") &&
+		    (!found || breadth(l->scope) > breadth(found->scope)))
+			found = l;
+	return found;
 }
 
 const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env)
@@ -372,29 +372,26 @@ static void check_gemm(struct check *c, const struct rfl_peaks_env *env)
 	static const char *const units[] = { "scalar", "vector", "matrix" };
 
 	for (size_t i = 0; i < env->ncompute && !env->short_form; i++) {
-		const struct rfl_peak_compute *gemm = &env->compute[i];
-		const struct rfl_peak *most = NULL;
-		char key[64];
+		const struct rfl_peak_compute *gemm = &env->compute[i], *most = NULL;
 
 		if (!rfl_peaks_is_gemm(gemm->key) || !rfl_peak_usable(&gemm->peak))
 			continue;
 		for (size_t u = 0; u < RFL_ARRAY_LEN(units); u++) {
-			char name[32];
-			const struct rfl_peak *p;
+			const struct rfl_peak_compute *unit;
+			char key[32];
 
-			snprintf(name, sizeof(name), "%.*s.%s", (int)strcspn(gemm->key, "."),
+			snprintf(key, sizeof(key), "%.*s.%s", (int)strcspn(gemm->key, "."),
 				 gemm->key, units[u]);
-			p = rfl_peaks_compute(env, name);
-			if (!rfl_peak_usable(p) || (most && p->value <= most->value))
-				continue;
-			most = p;
-			memcpy(key, name, sizeof(name));
+			unit = find_compute(env, key);
+			if (unit && rfl_peak_usable(&unit->peak) &&
+			    (!most || unit->peak.value > most->peak.value))
+				most = unit;
 		}
-		if (most && gemm->peak.value > ORDER_SLACK * most->value)
+		if (most && gemm->peak.value > ORDER_SLACK * most->peak.value)
 			doubt(c, gemm->cell,
 			      "%.4g %% of %s, which limits it; measure both again on an idle "
 			      "machine, or add the ceiling of the matrix unit",
-			      100 * gemm->peak.value / most->value, key);
+			      100 * gemm->peak.value / most->peak.value, most->key);
 	}
 }
 

@@ -331,7 +331,8 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 					      .threads = a->threads,
 					      .repeats = a->repeats,
 					      .budget_s = pace_of(a)->budget_s,
-					      .begin_s = begin_s };
+					      /* a fixed number of repeats has no end */
+					      .begin_s = a->repeats ? rfl_clock_s() : begin_s };
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
@@ -523,31 +524,28 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.name = "peaks measure",
 	.summary = "measure the ceilings of this machine's processor or GPU",
 	.description =
-		"Measures the DRAM bandwidth (read, copy and triad, with ordinary and non-temporal "
-		"stores, on arrays of 4 times the last-level caches) from all cores, one core, one "
-		"socket and another NUMA node; the read bandwidth of the caches; and the rate of "
-		"multiply-adds in FP64, FP32, BF16, FP16 and INT8, as far "
-		"as the processor has instructions for them, on all cores and on one core. Threads "
-		"are pinned, one per core. The loops use the vector and matrix instructions of the "
-		"processor (AMX, AVX-512, AVX2, AVX, SSE2 or NEON); 'roofline list benchmarks' "
-		"lists them. Rates of INT8 are in Gop/s.\n\n'vector' is the arithmetic of vector "
-		"registers and 'matrix' that of AMX, BFMMLA or SMMLA. The 'scalar' and 'nofma' "
-		"ceilings show what programs lose without vector instructions, or without fused "
-		"multiply-adds; they are measured with --all or if named with --only.\n\nThe "
-		"gemm ceilings are what matrix products of the engine's library attain in each "
-		"precision (docs/peaks.md); they are measured if an engine can be used. With "
-		"--backend mps, only the engine measures: matrix products and, unless the "
-		"file has a better value, the bandwidth of elementwise operations.\n\nWith "
-		"--backend cuda, measures the first NVIDIA GPU: DRAM and L2 bandwidth, transfers "
-		"to and from the host, multiply-adds of the vector units, and matrix products by "
-		"mma instructions and by cuBLASLt, each for 2 seconds (--quick: 0.2, --full: 6) "
-		"with clocks, power and throttling. Only the driver is needed; without cuBLASLt "
-		"some ceilings are left "
-		"out.\n\nIf the file already contains the environment, ceilings that were not "
-		"measured are kept. Use an idle machine, because other programs lower the "
-		"result: disturbed repeats are made again, and remaining doubts are recorded in "
-		"the "
-		"file and reported by 'peaks check', 'points' and 'plot'.",
+		"Measures the DRAM bandwidth from all cores, one core, one socket and another NUMA "
+		"node; the read bandwidth of the caches; and the rate of multiply-adds in FP64, "
+		"FP32, BF16, FP16 and INT8 (in Gop/s), as far as the processor has instructions "
+		"for them, on all cores and on one core. Threads are pinned, one per core. "
+		"'roofline list benchmarks' lists the loops, docs/peaks.md explains them.\n\n"
+		"'vector' is the arithmetic of vector registers and 'matrix' that of AMX, BFMMLA "
+		"or "
+		"SMMLA. The 'scalar' and 'nofma' ceilings show what programs lose without vector "
+		"instructions, or without fused multiply-adds; they are measured with --all or if "
+		"named with --only. The gemm ceilings are what matrix products of the engine's "
+		"library attain in each precision; they are measured if an engine can be used.\n\n"
+		"With --backend cuda, measures the first NVIDIA GPU: DRAM and L2 bandwidth, "
+		"transfers to and from the host, multiply-adds of the vector units, and matrix "
+		"products by mma instructions and by cuBLASLt, each for 2 seconds (--quick: 0.2, "
+		"--full: 6) with clocks, power and throttling. Only the driver is needed; without "
+		"cuBLASLt some ceilings are left out. With --backend mps, only the engine "
+		"measures: "
+		"matrix products and, unless the file has a better value, the bandwidth of "
+		"elementwise operations.\n\nIf the file already contains the environment, "
+		"ceilings that were not measured are kept. Use an idle machine, because other "
+		"programs lower the result: disturbed repeats are made again, and remaining doubts "
+		"are recorded in the file and reported by 'peaks check', 'points' and 'plot'.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_gpu --backend cuda --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31\n"
