@@ -127,14 +127,12 @@ bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl
 
 /** The number of launches of all ranges of `total_kind`. */
 int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
-
 /** Instructions per cycle of a processor. NaN for GPUs, which count the cycles of one SM only. */
 double rfl_capture_ipc(const struct rfl_capture *c);
 
 /** Arithmetic intensity in FLOP/byte: flops.total / dram_bytes. NaN if either is unknown, if no
  * byte was moved, or if the two cover different launches. */
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT]);
-
 /** Why rfl_amounts_ai() is NaN. */
 const char *rfl_amounts_no_ai(const struct rfl_amount *amount);
 
@@ -143,14 +141,13 @@ struct rfl_amounts_sum {
 	int64_t launches;
 };
 
-/** Initialise a sum: nothing is known. */
+/** Begin a sum in which nothing is known. */
 void rfl_amounts_clear(struct rfl_amounts_sum *sum);
 /** Add the amounts of a range or capture with this number of launches. If a quantity is unknown for
  * some of the launches, the sum is a lower bound. */
 void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount,
 		     int64_t launches);
 
-/** The sums over all captures. */
 void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret);
 
 /** The fraction (0 to 1) of the launches of a range that have a value for `q`. */

@@ -16,10 +16,8 @@ struct rfl_chip {
 
 /** The i-th chip, oldest first; NULL past the end. */
 const struct rfl_chip *rfl_chip_at(size_t i);
-
 /** Find a chip by its name, ignoring case; NULL: unknown. */
 const struct rfl_chip *rfl_chip_find(const char *name);
-
 /** Find a chip by product. Case, blanks and punctuation are ignored, and leading words may be
  * missing ("rtx4090", "4090" for "RTX 4090"). NULL: unknown. */
 const struct rfl_chip *rfl_chip_of_product(const char *text);

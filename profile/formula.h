@@ -116,7 +116,7 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 /** Compute the quantities by the chosen ways; NaN: no way, or the result is not a count. */
 void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 			const int way[RFL_QUANTITY_COUNT], double ret[RFL_QUANTITY_COUNT]);
-/** Choose the ways and compute all quantities of one launch or range.
+/** Choose the ways and compute all quantities.
  * @param slots  one value per slot, NaN if the metric is missing
  * @param way    the chosen ways; -1 if the result is not a count. May be NULL */
 void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,

@@ -27,7 +27,6 @@ uint32_t rfl_keys_find(const struct rfl_keys *k, const void *key, size_t len);
  * memory. @param added  may be NULL */
 uint32_t rfl_keys_add(struct rfl_keys *k, struct rfl_arena *arena, const void *key, size_t len,
 		      bool *added);
-
 void rfl_keys_fini(struct rfl_keys *k);
 
 #endif

@@ -60,15 +60,11 @@ struct rfl_quantity_info {
 	const char *name, *unit, *meaning;
 };
 
-/** The row of a quantity. Never NULL for a valid id. */
 const struct rfl_quantity_info *rfl_quantity_info(enum rfl_quantity q);
-
 /** The quantity of this name, or RFL_QUANTITY_COUNT. */
 enum rfl_quantity rfl_quantity_find(const char *name);
-
 /** Whether `part` is a term of `sum`, which is flops.total or dram_bytes. */
 bool rfl_quantity_is_part(enum rfl_quantity part, enum rfl_quantity sum);
-
 /** Whether a quantity is a term of flops.total. */
 bool rfl_quantity_is_flops(enum rfl_quantity q);
 

@@ -59,9 +59,8 @@ struct rfl_source_request {
 	int device;                     /**< index of the GPU */
 	struct rfl_cupti_places places; /**< where to look for CUPTI */
 	struct rfl_source_early *early; /**< the result of open() for this request, or NULL */
-	/**
-	 * Receives the results so far before the next part is counted, because counting may hang or
-	 * end the process. May be NULL.
+	/** Receives the results so far before the next part is counted, because counting may hang
+	 * or end the process. May be NULL.
 	 * @param so_far    one complete capture
 	 * @param within_s  time limit of the rest, after which it is considered hung; 0: no limit
 	 */
@@ -94,7 +93,6 @@ extern const struct rfl_source_ops rfl_source_cupti, rfl_source_perf;
 
 /** The i-th source, or NULL past the end. */
 const struct rfl_source_ops *rfl_source_at(size_t i);
-
 /** The source that supports a backend ("cuda", "cpu"), even if it does not work on this machine.
  * Returns RFL_ENOTFOUND if none does. */
 enum rfl_rc rfl_source_for(const char *backend, const struct rfl_source_ops **ret,

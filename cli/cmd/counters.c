@@ -84,10 +84,8 @@ static void warn(const char *line, void *ctx)
 static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
 {
 	*flops = *bytes = false;
-	for (int i = 0; i < RFL_QUANTITY_COUNT; i++) {
-		enum rfl_quantity q = (enum rfl_quantity)i;
-
-		if (isnan(c->total[i].value))
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		if (isnan(c->total[q].value))
 			continue;
 		*flops = *flops || rfl_quantity_is_flops(q) || q == RFL_QUANTITY_FLOPS;
 		*bytes = *bytes || strcmp(rfl_quantity_info(q)->unit, "byte") == 0;

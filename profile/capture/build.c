@@ -427,11 +427,9 @@ static void add_quantities(struct rfl_capture_builder *b)
 
 void rfl_capture__end(struct rfl_capture_builder *b)
 {
-	if (!b->range)
-		return;
-	for (size_t i = 0; i < b->ntouched && !b->no_memory; i++)
+	for (size_t i = 0; i < b->ntouched && b->range && !b->no_memory; i++)
 		b->no_memory = !add_value(b, b->touched[i]);
-	if (!b->no_memory) {
+	if (b->range && !b->no_memory) {
 		add_quantities(b);
 		b->range->range.launches += b->n;
 	}

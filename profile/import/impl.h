@@ -41,10 +41,8 @@ enum rfl_rc rfl_import_no_memory(const struct rfl_import *import);
 /** Fail with RFL_EFORMAT and "file:line: ...". @param line  0: the whole file */
 enum rfl_rc rfl_import_refuse(const struct rfl_import *import, size_t line, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
-/**
- * Refuse a row: RFL_EFORMAT with "file:line: ..."; with keep_going, a warning and RFL_OK.
- * @param column  may be NULL
- */
+/** Refuse a row: RFL_EFORMAT with "file:line: ..."; with keep_going, a warning and RFL_OK.
+ * @param column  may be NULL */
 enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 /** Refuse a row in the same way because "'<text>' is not <what>", or because it has more or fewer

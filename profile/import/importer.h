@@ -62,15 +62,12 @@ struct rfl_importer {
 
 /** The i-th importer, or NULL past the last. */
 const struct rfl_importer *rfl_importer_at(size_t i);
-
-/** Find an importer by name. NULL with RFL_ENOTFOUND and a list of names if it is unknown. */
+/** NULL with RFL_ENOTFOUND and a list of names if it is unknown. */
 const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *err);
 
-/**
- * Read a file, "-" for standard input.
+/** Read a file, "-" for standard input.
  * @return RFL_OK; RFL_EFORMAT with file, line and column, or with advice on an unsupported format;
- *         RFL_ENOTFOUND if options->from is unknown; RFL_EIO
- */
+ *         RFL_ENOTFOUND if options->from is unknown; RFL_EIO */
 enum rfl_rc rfl_import_file(const char *path, const struct rfl_import_options *options,
 			    struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 /** Read a file that is in memory. */

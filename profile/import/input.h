@@ -63,11 +63,8 @@ enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *r
 enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *more,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Read a CSV record as unquoted fields. Quoted fields may span lines; an empty line is one empty
- * field.
- * @param fields  valid until the next call
- */
+/** Read a CSV record as unquoted fields. Quoted fields may span lines; an empty line is one empty
+ * field. @param fields  valid until the next call */
 enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct rfl_span **fields,
 			     size_t *nfields, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
 

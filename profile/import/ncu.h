@@ -41,13 +41,11 @@ struct rfl_ncu_number {
 	int decimals; /* decimal places in the cell */
 };
 
-/**
- * Read a cell: a number, optionally followed by instance values in parentheses, which are ignored.
+/** Read a cell: a number, optionally followed by instance values in parentheses, which are ignored.
  * An empty cell, n/a, nan, inf, ... are missing values.
  * @param whole     the metric is an integer in this unit: 117.344 can only be 117344
  * @param exponent  exponent of the unit
- * @param line      line number for messages
- */
+ * @param line      line number for messages */
 struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct rfl_span cell,
 					  bool whole, int exponent, size_t line);
 

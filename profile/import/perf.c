@@ -22,9 +22,6 @@
  * have many. Counts in user mode and in kernel mode are separate parts. */
 struct rfl_perf_part {
 	const char *event, *unit, *pmu, *modifiers;
-	uint64_t interval; /* hash of the latest interval */
-	uint64_t *places;  /* hashes of the places with a row in that interval */
-	size_t nplaces, cap;
 	double value, running, half_digit;
 	double raw;    /* the count before perf scaled it */
 	double shares; /* percent of the time, summed over the rows */
@@ -182,8 +179,11 @@ static struct rfl_perf_part *part_of(struct rfl_perf *k, const struct name *name
 enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 {
 	double value, share = isnan(row->running) ? 100.0 : row->running;
-	uint64_t interval = rfl_hash64(1, row->time.at, row->time.len);
-	uint64_t place = rfl_hash64(1, row->place.at, row->place.len);
+	struct {
+		uint64_t part, time, place; /* the last two are hashes */
+	} key = { .time = rfl_hash64(1, row->time.at, row->time.len),
+		  .place = rfl_hash64(1, row->place.at, row->place.len) };
+	bool is_new;
 	struct name name;
 
 	if (!name_event(row->event, row->unit, &name))
@@ -203,17 +203,13 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 	if (!part)
 		return rfl_import_no_memory(&k->i);
 	/* perf prints an event once for each group that contains it: use only the first count. */
-	if (interval != part->interval)
-		part->nplaces = 0;
-	part->interval = interval;
-	for (size_t i = 0; i < part->nplaces; i++)
-		if (part->places[i] == place) {
-			rfl_capture_note(k->i.b, "perf repeated an event: the first count is used");
-			return RFL_OK;
-		}
-	if (rfl_grow(&part->places, &part->cap, part->nplaces + 1, SIZE_MAX, NULL) != RFL_OK)
+	key.part = (uint64_t)(part - k->parts);
+	if (rfl_keys_add(&k->rows, k->i.arena, &key, sizeof(key), &is_new) == 0)
 		return rfl_import_no_memory(&k->i);
-	part->places[part->nplaces++] = place;
+	if (!is_new) {
+		rfl_capture_note(k->i.b, "perf repeated an event: the first count is used");
+		return RFL_OK;
+	}
 	if (strcmp(name.modifiers, "u") == 0)
 		rfl_capture_note(k->i.b, "events with ':u' were counted in user mode only");
 	part->counted += row->state == RFL_PERF_COUNTED;
@@ -384,8 +380,7 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 
 static void empty(struct rfl_perf *k)
 {
-	for (size_t i = 0; i < k->nparts; i++)
-		free(k->parts[i].places);
+	rfl_keys_fini(&k->rows);
 	k->nparts = 0;
 	k->elapsed = k->user = k->system = k->cpus_utilized = NAN;
 	k->open = k->intervals = false;

@@ -27,6 +27,7 @@ struct rfl_perf {
 	rfl_perf_form *form;
 	struct rfl_perf_part *parts; /* parts of events, in the order of the file */
 	size_t nparts, cap;
+	struct rfl_keys rows; /* part, time and place of the rows of the block */
 	char command[256];
 	double elapsed, user, system;
 	double cpus_utilized; /* NaN: unknown, or printed in several rows */
