@@ -41,9 +41,9 @@ struct rfl_err {
 	char msg[RFL_ERR_MSG_MAX];
 };
 
-#define RFL_ERR_INIT         \
-	{                    \
-		.rc = RFL_OK \
+#define RFL_ERR_INIT                                 \
+	{                                            \
+		.rc = RFL_OK, .native = 0, .msg = "" \
 	}
 
 /** Fill an error record: `return rfl_fail(err, RFL_EINVAL, 0, "%s: not a name", name);`
