@@ -183,7 +183,8 @@ struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const str
 	share = va / (va + vb);
 	d.df = 1 / (share * share / (double)(a->n - 1) +
 		    (1 - share) * (1 - share) / (double)(b->n - 1));
-	half = rfl_stats_t95(d.df) * sqrt(va + vb);
+	/* Use one method for whole and fractional df, up to where it agrees with the series. */
+	half = (d.df < 1e5 ? t95_by_bisection(d.df) : rfl_stats_t95(d.df)) * sqrt(va + vb);
 	d.lo = d.value - half;
 	d.hi = d.value + half;
 	return d;
