@@ -48,8 +48,8 @@ void rfl_arena_free(struct rfl_arena *a);
  * the arena is NULL because it could not be created. */
 void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size) RFL_WARN_UNUSED;
 
-/** RFL_ENOMEM if the arena is NULL or any allocation in it has failed: a caller that can go on
- * without an object can check once, at the end. The message begins with `what`. */
+/** RFL_ENOMEM if the arena is NULL or any allocation in it has failed: a caller that can do without
+ * an object until the end checks only once. The message begins with `what`. */
 enum rfl_rc rfl_arena_check(const struct rfl_arena *a, const char *what,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 

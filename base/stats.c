@@ -5,6 +5,7 @@
 #include "base/stats.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,28 @@ double rfl_stats_percentile(const double *sorted, size_t n, double p)
 	if (fraction == 0)
 		return sorted[below]; /* ignore a neighbour with weight 0, which may be infinite */
 	return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
+}
+
+/* P(|T| < t) for integer df, with theta = atan(t / sqrt(df)), by the finite sums of Abramowitz and
+ * Stegun, Handbook of Mathematical Functions, 26.7.3 (odd) and 26.7.4 (even). */
+static double probability_within(double theta, size_t df)
+{
+	double s = sin(theta), c = cos(theta), term, sum = 0;
+
+	if (df % 2 == 0) {
+		term = 1;
+		for (size_t k = 2; k <= df; k += 2) {
+			sum += term;
+			term *= c * c * (double)(k - 1) / (double)k;
+		}
+		return s * sum;
+	}
+	term = c;
+	for (size_t k = 3; k <= df; k += 2) {
+		sum += term;
+		term *= c * c * (double)(k - 1) / (double)k;
+	}
+	return M_2_PI * (theta + s * sum);
 }
 
 /* The continued fraction of the incomplete beta function, by Lentz's method in the form of Thompson
@@ -76,15 +99,18 @@ static double beta_regularised(double a, double b, double x)
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-/* With theta = atan(t / sqrt(df)): P(|T| < t) = I_{sin^2 theta}(1/2, df / 2). */
-static double t95_by_bisection(double df)
+/* With theta = atan(t / sqrt(df)): P(|T| < t) = I_{sin^2 theta}(1/2, df / 2) for any df; for
+ * integer df the finite sums are faster. */
+static double t95_by_bisection(double df, bool integer)
 {
 	double low = 0, high = M_PI_2;
 
 	for (int i = 0; i < 60; i++) {
 		const double middle = (low + high) / 2, s = sin(middle);
+		const double p = integer ? probability_within(middle, (size_t)df)
+					 : beta_regularised(0.5, df / 2, s * s);
 
-		if (beta_regularised(0.5, df / 2, s * s) < 0.95)
+		if (p < 0.95)
 			low = middle;
 		else
 			high = middle;
@@ -107,13 +133,14 @@ static const double t95_table[] = {
 double rfl_stats_t95(double df)
 {
 	const double z = 1.9599639845400542355, z2 = z * z; /* normal quantile for 97.5 % */
+	const bool integer = df == floor(df);
 
 	if (!(df > 0))
 		return NAN;
-	if (df == floor(df) && df <= (double)RFL_ARRAY_LEN(t95_table))
+	if (integer && df <= (double)RFL_ARRAY_LEN(t95_table))
 		return t95_table[(size_t)df - 1];
-	if (df <= 200)
-		return t95_by_bisection(df);
+	if (df <= 200 || (!integer && df < 1e5))
+		return t95_by_bisection(df, integer);
 	/* Abramowitz and Stegun 26.7.5; above 200 degrees of freedom its error is below 1e-9. */
 	const double g1 = z * (z2 + 1) / 4;
 	const double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
@@ -183,7 +210,8 @@ struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const str
 	share = va / (va + vb);
 	d.df = 1 / (share * share / (double)(a->n - 1) +
 		    (1 - share) * (1 - share) / (double)(b->n - 1));
-	half = rfl_stats_t95(d.df) * sqrt(va + vb);
+	/* Use one method for whole and fractional df, up to where it agrees with the series. */
+	half = (d.df < 1e5 ? t95_by_bisection(d.df, false) : rfl_stats_t95(d.df)) * sqrt(va + vb);
 	d.lo = d.value - half;
 	d.hi = d.value + half;
 	return d;

@@ -5,7 +5,6 @@
 #include "roofline/parts.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -566,25 +565,30 @@ static int64_t given(const struct rfl_merge_inputs *in, const char *label)
 	return 0;
 }
 
-/* The greatest common divisor of all launch counts. 0: no kernels. */
-static int64_t common_launches(const struct rfl_capture *c)
+/* The launch counts of the kernels of a capture. */
+struct launches {
+	size_t kernels, off; /* `off`: those with a count that is not a multiple of `steps` */
+	int64_t common;      /* the greatest common divisor of the counts; 0: no kernels */
+};
+
+static struct launches launches_of(const struct rfl_capture *c, int64_t steps)
 {
-	int64_t common = 0;
+	struct launches ret = { .kernels = 0 };
 
 	for (size_t i = 0; i < c->nranges; i++) {
-		int64_t a = c->ranges[i].launches;
+		int64_t a = c->ranges[i].launches, rest;
 
 		if (c->ranges[i].kind != RFL_RANGE_KERNEL || a < 1)
 			continue;
-		while (common) {
-			int64_t rest = a % common;
-
-			a = common;
-			common = rest;
+		ret.kernels++;
+		ret.off += a % steps != 0;
+		for (; ret.common; ret.common = rest) {
+			rest = a % ret.common;
+			a = ret.common;
 		}
-		common = a;
+		ret.common = a;
 	}
-	return common;
+	return ret;
 }
 
 /* Take the number of steps from the rows with the same label, if they agree. */
@@ -630,7 +634,7 @@ void rfl_counters__steps(struct rfl_merge_job *job, struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
 	const int64_t of_label = given(job->in, c->label ? c->label : "");
-	const int64_t all = given(job->in, NULL), common = common_launches(c);
+	const int64_t all = given(job->in, NULL), common = launches_of(c, 1).common;
 
 	if (c->steps > 0 || of_label > 0) {
 		counted->steps = c->steps > 0 ? c->steps : of_label;
@@ -650,133 +654,117 @@ void rfl_counters__steps(struct rfl_merge_job *job, struct rfl_joined *counted)
 					counted->unknown, (long long)common);
 }
 
-/* Kernels, and those with a launch count that is not a multiple of `steps`. */
-struct launch_check {
-	size_t kernels, off;
-};
-
-static struct launch_check check_launches(const struct rfl_joined *counted, int64_t steps)
-{
-	const struct rfl_capture *c = counted->capture;
-	struct launch_check ret = { .kernels = 0 };
-
-	for (size_t i = 0; i < c->nranges; i++) {
-		if (c->ranges[i].kind != RFL_RANGE_KERNEL || c->ranges[i].launches < 1)
-			continue;
-		ret.kernels++;
-		ret.off += c->ranges[i].launches % steps != 0;
-	}
-	return ret;
-}
-
-/* Writes a ranked list: "(1) ...; (2) ...". */
-struct causes {
-	struct rfl_buf *out;
-	int n;
-};
-
-static RFL_PRINTF(2, 3) void cause(struct causes *c, const char *fmt, ...)
-{
-	va_list ap;
-
-	rfl_buf_printf(c->out, "%s(%d) ", c->n ? "; " : " ", c->n + 1);
-	va_start(ap, fmt);
-	rfl_buf_vprintf(c->out, fmt, ap);
-	va_end(ap);
-	c->n++;
-}
-
 /* Check whether the warm-up was profiled too.
+ * @param without  checked with the steps of the window only
  * @return number of steps in window and warm-up; 0: the warm-up was not profiled */
-static int64_t with_warmup(const struct rfl_joined *counted, double ratio)
+static int64_t with_warmup(const struct rfl_joined *counted, double ratio,
+			   const struct launches *without)
 {
 	const struct rfl_run *home = counted->home;
-	struct launch_check with, without;
+	struct launches with;
 	int64_t all;
 
 	if (counted->from != RFL_STEPS_LEDGER || !home || home->like->warmup < 1 ||
 	    !rfl_num_add(counted->steps, home->like->warmup, &all))
 		return 0;
-	with = check_launches(counted, all);
-	without = check_launches(counted, counted->steps);
+	with = launches_of(counted->capture, all);
 	if (!with.kernels || with.off)
 		return 0;
 	/* The launch counts may be multiples of both numbers, such as 10 and 20. In that case
 	 * compare the FLOPs. */
-	if (without.off == 0 && !(fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1))
+	if (without->off == 0 && !(fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1))
 		return 0;
 	return all;
 }
 
-/* Suggest a number of steps derived from the FLOPs or, failing that, from the launch counts. */
-static void cause_steps(struct causes *c, const struct rfl_joined *counted, double ratio)
-{
-	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
-	int64_t common = common_launches(counted->capture);
-	char fit[64] = "";
+struct cause {
+	bool likely;
+	const char *text;
+};
 
-	if (ratio * (double)counted->steps >= 1)
-		(void)snprintf(fit, sizeof(fit), " (%.0f would match)",
-			       ratio * (double)counted->steps);
-	else if (common > 1)
-		(void)snprintf(fit, sizeof(fit), " (all launch counts are multiples of %lld)",
-			       (long long)common);
-	cause(c, "the profiled run had a different number of steps%s: use --counter-steps %s=N",
-	      fit, label);
+/* The likely causes as " (1) ...; (2) ...". */
+static const char *rank(struct rfl_merge_job *job, const struct cause *causes, size_t n)
+{
+	struct rfl_buf text = { .len = 0 };
+	int shown = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (causes[i].likely) {
+			rfl_buf_printf(&text, "%s(%d) %s", shown ? "; " : " ", shown + 1,
+				       causes[i].text);
+			shown++;
+		}
+	return rfl_merge__keep(job, &text);
 }
 
-static void write_causes(const struct rfl_joined *counted, double ratio,
-			 const struct launch_check *off, const struct rfl_measured *m,
-			 struct causes *c)
+/* Suggest a number of steps derived from the FLOPs or, failing that, from the launch counts. */
+static const char *other_steps(struct rfl_merge_job *job, const struct rfl_joined *counted,
+			       double ratio)
 {
-	static const char uncounted_text[] =
-		"FLOPs of another precision were not counted (matrix units in TF32 or 16 bits): "
-		"'roofline counters %s' lists their metrics";
+	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
+	const int64_t common = launches_of(counted->capture, 1).common;
+	const char *fit = "";
+
+	if (ratio * (double)counted->steps >= 1)
+		fit = rfl_merge__text(job, " (%.0f would match)", ratio * (double)counted->steps);
+	else if (common > 1)
+		fit = rfl_merge__text(job, " (all launch counts are multiples of %lld)",
+				      (long long)common);
+	return rfl_merge__text(job,
+			       "the profiled run had a different number of steps%s: use "
+			       "--counter-steps %s=N",
+			       fit, label);
+}
+
+/* @param all  the number of steps with the warm-up, if that was profiled too; else 0 */
+static const char *causes_of(struct rfl_merge_job *job, const struct rfl_joined *counted,
+			     double ratio, const struct launches *launches, int64_t all,
+			     const double *part)
+{
 	const bool amd = rfl_text_same(counted->capture->source, "rocprof");
-	const char *lister = amd ? "import" : "list --ncu";
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
 	const bool live = counted->from == RFL_STEPS_OWN;
-	const bool uncounted = isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_TF32]) ||
-			       isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_FP16]) ||
-			       isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_BF16]);
+	const bool uncounted = isnan(part[RFL_QUANTITY_FLOPS_TENSOR_TF32]) ||
+			       isnan(part[RFL_QUANTITY_FLOPS_TENSOR_FP16]) ||
+			       isnan(part[RFL_QUANTITY_FLOPS_TENSOR_BF16]);
 	const bool in_range = ratio >= RFL_COUNTERS_LEAST_RATIO && ratio <= RFL_COUNTERS_MOST_RATIO;
-	const bool launches_fit = off->kernels && !off->off;
-	const int64_t all = with_warmup(counted, ratio);
-	const bool steps = !live && (off->off || !in_range) && !all;
+	const bool off = launches->off > 0, fit = launches->kernels && !off;
+	const bool steps = !live && (off || !in_range) && !all;
+	const char *const of_steps = other_steps(job, counted, ratio);
+	const char *const of_precision = rfl_merge__text(
+		job,
+		"FLOPs of another precision were not counted (matrix units in TF32 or 16 bits): "
+		"'roofline counters %s' lists their metrics",
+		amd ? "import" : "list --ncu");
 	bool tiles = false;
 
 	for (int q = RFL_QUANTITY_FLOPS_TENSOR_FP16; q < RFL_QUANTITY_FLOPS; q++)
-		tiles = tiles || m->part[q] > 0;
-	if (counted->capture->rows_left_out > 0)
-		cause(c, "some rows of the file could not be read and were left out");
-	if (all)
-		cause(c,
-		      "the warm-up was profiled too, %lld steps in total: use --counter-steps "
-		      "%s=%lld, or profile only the window%s",
-		      (long long)all, label, (long long)all,
-		      amd ? "" : " (ncu --profile-from-start off)");
-	if (steps && !launches_fit)
-		cause_steps(c, counted, ratio);
-	if (ratio > 1 && tiles)
-		cause(c, "matrix units compute whole tiles including padding, which adds most to "
-			 "small or windowed matrices");
-	if (ratio > 1 && !isnan(m->part[RFL_QUANTITY_FLOPS_FP32]))
-		cause(c, "the counters include elementwise work and the optimizer, but the core "
-			 "count does not");
-	if (ratio < 1) {
+		tiles = tiles || part[q] > 0;
+	const struct cause causes[] = {
+		{ counted->capture->rows_left_out > 0,
+		  "some rows of the file could not be read and were left out" },
+		{ all > 0, rfl_merge__text(job,
+					   "the warm-up was profiled too, %lld steps in total: use "
+					   "--counter-steps %s=%lld, or profile only the window%s",
+					   (long long)all, label, (long long)all,
+					   amd ? "" : " (ncu --profile-from-start off)") },
+		{ steps && !fit, of_steps },
+		{ ratio > 1 && tiles, "matrix units compute whole tiles including padding, which "
+				      "adds most to small or windowed matrices" },
+		{ ratio > 1 && !isnan(part[RFL_QUANTITY_FLOPS_FP32]),
+		  "the counters include elementwise work and the optimizer, but the core count "
+		  "does not" },
 		/* the most likely cause if no kernel is missing */
-		if (uncounted && !off->off)
-			cause(c, uncounted_text, lister);
-		if (!live)
-			cause(c, "not every kernel was profiled (because of a launch limit or "
-				 "filter of the profiler)");
-		if (uncounted && off->off)
-			cause(c, uncounted_text, lister);
-		cause(c,
-		      "convolutions used an algorithm with fewer multiplications (Winograd, FFT)");
-	}
-	if (steps && launches_fit)
-		cause_steps(c, counted, ratio);
+		{ ratio < 1 && uncounted && !off, of_precision },
+		{ ratio < 1 && !live, "not every kernel was profiled (because of a launch limit or "
+				      "filter of the profiler)" },
+		{ ratio < 1 && uncounted && off, of_precision },
+		{ ratio < 1, "convolutions used an algorithm with fewer multiplications "
+			     "(Winograd, FFT)" },
+		{ steps && fit, of_steps },
+	};
+
+	return rank(job, causes, RFL_ARRAY_LEN(causes));
 }
 
 void rfl_counters__doubt(struct rfl_merge_job *job, const struct rfl_joined *counted,
@@ -785,40 +773,40 @@ void rfl_counters__doubt(struct rfl_merge_job *job, const struct rfl_joined *cou
 {
 	const double ratio = flops / work->flops;
 	const double over_unfused = bytes / work->bytes[RFL_FUSION_UNFUSED];
+	const bool live = counted->from == RFL_STEPS_OWN;
 	const char *const of_steps = rfl_merge__text(
 		job, "(%lld step%s)", (long long)counted->steps, counted->steps == 1 ? "" : "s");
-	struct launch_check off = { .kernels = 0 };
-	const char *launches = "", *work_text = "";
-	struct rfl_buf text = { .len = 0 };
-	struct causes c = { .out = &text };
+	const struct launches launches = launches_of(counted->capture, live ? 1 : counted->steps);
+	const int64_t all = with_warmup(counted, ratio, &launches);
+	const char *off = "", *flops_text = "";
 
-	if (counted->from != RFL_STEPS_OWN)
-		off = check_launches(counted, counted->steps);
-	if (off.off)
-		launches = rfl_merge__text(
+	if (launches.off)
+		off = rfl_merge__text(
 			job,
 			"%zu of %zu kernels have a launch count that is not a multiple of %lld",
-			off.off, off.kernels, (long long)counted->steps);
+			launches.off, launches.kernels, (long long)counted->steps);
 	if (ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
-	    2 * off.off > off.kernels || with_warmup(counted, ratio) > 0) {
+	    2 * launches.off > launches.kernels || all > 0) {
 		if (!isnan(ratio))
-			work_text = rfl_merge__text(
+			flops_text = rfl_merge__text(
 				job, "%.3g x the FLOPs counted from the network", ratio);
-		m->doubt = rfl_merge__text(job, "%s%s%s %s", work_text,
-					   work_text[0] && launches[0] ? "; " : "", launches,
-					   of_steps);
-		write_causes(counted, ratio, &off, m, &c);
-	} else {
-		if (off.off)
-			rfl_buf_printf(note, "; %s steps (set-up, tuning)", launches);
-		if (!(over_unfused > RFL_COUNTERS_MOST_BYTES))
-			return;
+		m->doubtful = true;
+		m->doubt = rfl_merge__text(job, "%s%s%s %s", flops_text,
+					   flops_text[0] && off[0] ? "; " : "", off, of_steps);
+		m->causes = causes_of(job, counted, ratio, &launches, all, m->part);
+		return;
+	}
+	if (launches.off)
+		rfl_buf_printf(note, "; %s steps (set-up, tuning)", off);
+	if (over_unfused > RFL_COUNTERS_MOST_BYTES) {
+		const struct cause causes[] = {
+			{ !live, other_steps(job, counted, NAN) },
+			{ true, "other programs accessed memory at the same time" },
+		};
+
+		m->doubtful = true;
 		m->doubt = rfl_merge__text(job, "%.3g x the bytes of unfused operations %s",
 					   over_unfused, of_steps);
-		if (counted->from != RFL_STEPS_OWN)
-			cause_steps(&c, counted, NAN);
-		cause(&c, "other programs accessed memory at the same time");
+		m->causes = rank(job, causes, RFL_ARRAY_LEN(causes));
 	}
-	m->doubtful = true;
-	m->causes = rfl_merge__keep(job, &text);
 }

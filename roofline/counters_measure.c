@@ -157,13 +157,6 @@ static double coverage_of(const struct rfl_config *config, const struct rfl_join
 	return all > 0 ? had / all : NAN;
 }
 
-/* Limits for the number and length of kernel names in the verdict and in the column. */
-struct names_shown {
-	size_t n;
-	int length;
-};
-static const struct names_shown in_verdict = { 3, 60 }, in_column = { 100, 160 };
-
 struct idle_kernel {
 	const char *name;
 	double time_s;
@@ -182,15 +175,16 @@ static int by_time(const void *a, const void *b)
 	return x != y ? (x < y) - (x > y) : by_name(a, b);
 }
 
+/* @param most,length  limits for the number and length of names */
 static const char *write_names(struct rfl_merge_job *job, const struct idle_kernel *list, size_t n,
-			       double all, const struct names_shown *most)
+			       double all, size_t most, int length)
 {
-	const size_t shown = n < most->n ? n : most->n;
+	const size_t shown = n < most ? n : most;
 	struct rfl_buf text = { .len = 0 };
 
 	for (size_t i = 0; i < shown; i++)
-		rfl_buf_printf(&text, "%s%.*s%s %.2g %%", i ? "; " : "", most->length, list[i].name,
-			       strlen(list[i].name) > (size_t)most->length ? "..." : "",
+		rfl_buf_printf(&text, "%s%.*s%s %.2g %%", i ? "; " : "", length, list[i].name,
+			       strlen(list[i].name) > (size_t)length ? "..." : "",
 			       100 * list[i].time_s / all);
 	if (n > shown)
 		rfl_buf_printf(&text, "; %zu more", n - shown);
@@ -288,8 +282,8 @@ static void find_zero_flop(struct rfl_merge_job *job, const struct rfl_config *c
 	qsort(list, names, sizeof(*list), by_time);
 	if (all > 0) {
 		m->zero_share = idle / all;
-		m->zero_kernels = write_names(job, list, names, all, &in_column);
-		m->zero_longest = write_names(job, list, names, all, &in_verdict);
+		m->zero_kernels = write_names(job, list, names, all, 100, 160);
+		m->zero_longest = write_names(job, list, names, all, 3, 60);
 	}
 }
 

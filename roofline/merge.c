@@ -203,29 +203,27 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 	};
 }
 
-static bool same_query(const struct rfl_work_query *a, const struct rfl_work_query *b)
-{
-	return rfl_text_same(a->model, b->model) && rfl_text_same(a->precision, b->precision) &&
-	       rfl_text_same(a->mode, b->mode) && rfl_text_same(a->optimizer, b->optimizer) &&
-	       a->no_momentum == b->no_momentum && a->batch == b->batch &&
-	       a->micro_batch == b->micro_batch && a->accum == b->accum &&
-	       a->image_size == b->image_size && a->classes == b->classes &&
-	       a->context_length == b->context_length &&
-	       rfl_text_same(a->attention, b->attention) &&
-	       a->fused_attention == b->fused_attention && a->grad_clip == b->grad_clip &&
-	       a->autocast == b->autocast && a->factor == b->factor;
-}
+/* The columns that query_of() reads. */
+static const enum rfl_ledger_at of_work[] = {
+	RFL_LEDGER_AT_model,      RFL_LEDGER_AT_precision, RFL_LEDGER_AT_mode,
+	RFL_LEDGER_AT_optimizer,  RFL_LEDGER_AT_momentum,  RFL_LEDGER_AT_batch,
+	RFL_LEDGER_AT_world_size, RFL_LEDGER_AT_backend,   RFL_LEDGER_AT_launcher,
+	RFL_LEDGER_AT_accum,      RFL_LEDGER_AT_img_size,  RFL_LEDGER_AT_micro_batch,
+	RFL_LEDGER_AT_classes,    RFL_LEDGER_AT_vocab,     RFL_LEDGER_AT_context_length,
+	RFL_LEDGER_AT_attention,  RFL_LEDGER_AT_engine,    RFL_LEDGER_AT_engine_version,
+	RFL_LEDGER_AT_grad_clip,  RFL_LEDGER_AT_autocast,
+};
 
 /* @param before  the previous configuration, which often has the same work; NULL: none */
 static enum rfl_rc count_work(struct rfl_merge_job *job, const struct rfl_config *before,
 			      struct rfl_config *c, struct rfl_err *err)
 {
 	const struct rfl_work_query query = query_of(c, job->options);
-	const struct rfl_work_query other = before ? query_of(before, job->options) : query;
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
-	if (before && before->work.flops > 0 && same_query(&query, &other)) {
+	if (before && before->work.flops > 0 &&
+	    rfl_ledger_same(of_work, RFL_ARRAY_LEN(of_work), before->row, c->row)) {
 		c->work = before->work;
 		return RFL_OK;
 	}

@@ -272,11 +272,6 @@ struct filling {
 	struct rfl_buf note;               /* for counters_note */
 };
 
-static char *keep(const struct filling *f, const char *text)
-{
-	return rfl_point__text(f->job->arena, text);
-}
-
 /* The FLOPs of the part. */
 static void fill_flops(struct filling *f)
 {
@@ -299,7 +294,7 @@ static void fill_flops(struct filling *f)
 	f->flops_counted = of != RFL_FLOPS_MODEL && !f->flops_why[0];
 	if (f->flops_counted) {
 		p->flops_per_step = p->flops_counters;
-		p->flops_source = keep(f, "counters");
+		p->flops_source = rfl_merge__copy(f->job, "counters");
 	} else if (work && of != RFL_FLOPS_COUNTERS) {
 		p->flops_per_step = work->flops;
 		p->flops_source = rfl_merge__source(f->job, parts->work.flops_source,
@@ -343,7 +338,7 @@ static void fill_bytes(struct filling *f)
 		p->bytes_over_unfused = p->bytes_counters / work->bytes[RFL_FUSION_UNFUSED];
 	p->bytes_per_step = p->bytes_counters;
 	if (wanted && !f->bytes_why[0]) {
-		p->bytes_source = keep(f, rfl_ai_names[RFL_AI_COUNTERS]);
+		p->bytes_source = rfl_merge__copy(f->job, rfl_ai_names[RFL_AI_COUNTERS]);
 	} else if (ai == RFL_AI_LOWER_BOUND) {
 		const struct rfl_roof roof = {
 			.compute_flop_per_s = f->config->compute->value,
@@ -352,7 +347,7 @@ static void fill_bytes(struct filling *f)
 
 		p->bytes_per_step = p->flops_per_step /
 				    rfl_roof_lower_bound_ai(&roof, p->flops_per_step / p->step_s);
-		p->bytes_source = keep(f, rfl_ai_names[ai]);
+		p->bytes_source = rfl_merge__copy(f->job, rfl_ai_names[ai]);
 	} else if (work && ai != RFL_AI_COUNTERS) {
 		p->bytes_per_step = work->bytes[fusion];
 		p->bytes_source = rfl_merge__source(f->job, rfl_fusion_names[fusion],
@@ -449,8 +444,9 @@ static void fill_roof(struct filling *f)
 	p->knee_ai = rfl_roof_knee(&roof);
 	if (p->step_s > 0)
 		p->attained_gflops = p->flops_per_step / p->step_s / 1e9;
-	p->compute_key = keep(f, key);
-	p->peak_gflops_status = keep(f, rfl_peak_status_name(facts.compute->status));
+	p->compute_key = rfl_merge__copy(f->job, key);
+	p->peak_gflops_status =
+		rfl_merge__copy(f->job, rfl_peak_status_name(facts.compute->status));
 	if (p->flops_per_step == 0) {
 		rfl_buf_puts(&verdict, f->flops_counted ? "no FLOPs" : "no multiply-adds");
 	} else if (p->ai > 0 && p->attained_gflops > 0) {
@@ -489,13 +485,13 @@ static void fill_sources(struct filling *f)
 		worst = f->part->sum.amount[RFL_QUANTITY_FLOPS].validity;
 	if (!isnan(bytes->value) && (worst == RFL_VALID_UNAVAILABLE || bytes->validity > worst))
 		worst = bytes->validity;
-	p->counters_validity = keep(f, rfl_validity_names[worst]);
-	p->counters_source = keep(f, parts->counted->capture->source);
+	p->counters_validity = rfl_merge__copy(f->job, rfl_validity_names[worst]);
+	p->counters_source = rfl_merge__copy(f->job, parts->counted->capture->source);
 	p->counters_note = rfl_merge__keep(f->job, &f->note);
 	if (isnan(p->step_s))
 		return;
 	p->step_source = parts->kind == RFL_RANGE_LAYER
-				 ? keep(f, "a counted step")
+				 ? rfl_merge__copy(f->job, "a counted step")
 				 : rfl_arena_printf(f->job->arena, "kernel times of %s",
 						    source ? source : "a profiler");
 }
@@ -524,8 +520,8 @@ static void fill_part(struct filling *f, double all_s)
 		rfl_buf_puts(&f->note,
 			     ": the number of steps is unknown, so FLOPs, bytes and times "
 			     "are sums over the capture");
-	p->part = keep(f, part->name[0] ? part->name : "?");
-	p->part_kind = keep(f, rfl_range_kind_names[parts->kind]);
+	p->part = rfl_merge__copy(f->job, part->name[0] ? part->name : "?");
+	p->part_kind = rfl_merge__copy(f->job, rfl_range_kind_names[parts->kind]);
 	fill_flops(f);
 	fill_bytes(f);
 	p->ai_l2 = cache_ai(f, RFL_QUANTITY_L2);

@@ -164,9 +164,9 @@ static void fill_counters(struct rfl_merge_job *job, const struct rfl_config *c,
 		validity = rfl_validity_names[worst];
 	}
 	p->counters_note = rfl_merge__keep(job, &note);
-	p->counters_source = rfl_point__text(job->arena, m->source);
-	p->counters_validity = rfl_point__text(job->arena, m->doubtful ? "doubtful" : validity);
-	p->zero_flop_kernels = rfl_point__text(job->arena, m->zero_kernels);
+	p->counters_source = rfl_merge__copy(job, m->source);
+	p->counters_validity = rfl_merge__copy(job, m->doubtful ? "doubtful" : validity);
+	p->zero_flop_kernels = rfl_merge__copy(job, m->zero_kernels);
 }
 
 /* Fill in rate and times. The rate is that of the summary, divided by the number of roofs. Times
@@ -218,7 +218,7 @@ static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config 
 		p->step_s_hi = fmax(one->step_ms_p90 / 1e3, p->step_s);
 		source = "p10-p90 of the steps";
 	}
-	p->step_source = rfl_point__text(job->arena, source);
+	p->step_source = rfl_merge__copy(job, source);
 	return rc;
 }
 
@@ -226,28 +226,21 @@ static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, stru
 {
 	const struct rfl_ledger_row *row = c->row;
 	const bool version = row->engine_version && *row->engine_version;
-	const struct {
-		char **to;
-		const char *from;
-	} texts[] = {
-		{ &p->env, c->env },
-		{ &p->model, row->model },
-		{ &p->precision, row->precision },
-		{ &p->mode, row->mode },
-		{ &p->layout, row->layout },
-		{ &p->backend, row->backend },
-		{ &p->data_mode, row->data_mode },
-		{ &p->engine,
-		  rfl_merge__text(job, "%s%s%s", row->engine ? row->engine : "", version ? " " : "",
-				  version ? row->engine_version : "") },
-		{ &p->device_name, row->device_name },
-		{ &p->config_hash, row->config_hash },
-		{ &p->peaks_hash, job->in->peaks_hash },
-		{ &p->ledger_hash, job->in->ledger_hash },
-	};
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++)
-		*texts[i].to = rfl_point__text(job->arena, texts[i].from);
+	p->env = rfl_merge__copy(job, c->env);
+	p->model = rfl_merge__copy(job, row->model);
+	p->precision = rfl_merge__copy(job, row->precision);
+	p->mode = rfl_merge__copy(job, row->mode);
+	p->layout = rfl_merge__copy(job, row->layout);
+	p->backend = rfl_merge__copy(job, row->backend);
+	p->data_mode = rfl_merge__copy(job, row->data_mode);
+	p->engine = rfl_merge__copy(
+		job, rfl_merge__text(job, "%s%s%s", row->engine ? row->engine : "",
+				     version ? " " : "", version ? row->engine_version : ""));
+	p->device_name = rfl_merge__copy(job, row->device_name);
+	p->config_hash = rfl_merge__copy(job, row->config_hash);
+	p->peaks_hash = rfl_merge__copy(job, job->in->peaks_hash);
+	p->ledger_hash = rfl_merge__copy(job, job->in->ledger_hash);
 	p->batch = rfl_merge__batch(row);
 	p->context_length = row->context_length > 0 ? row->context_length : RFL_UNKNOWN;
 	p->threads = row->threads;
@@ -334,8 +327,8 @@ void rfl_merge__compare(struct rfl_merge_job *job, const struct rfl_roof *roof, 
 	p->attainable_gflops = rfl_roof_attainable(roof, p->ai) / 1e9;
 	p->percent_of_attainable = 100 * p->attained_gflops / p->attainable_gflops;
 	p->headroom_s = p->step_s * (1 - p->attained_gflops / p->attainable_gflops);
-	p->bound = rfl_point__text(
-		job->arena, rfl_bound_names[rfl_roof_bound(roof, p->ai, p->ai_lo, p->ai_hi)]);
+	p->bound = rfl_merge__copy(
+		job, rfl_bound_names[rfl_roof_bound(roof, p->ai, p->ai_lo, p->ai_hi)]);
 }
 
 static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, struct rfl_point *p)
@@ -384,10 +377,10 @@ static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, str
 	rfl_merge__compare(job, &roof, p);
 	if (fabs(p->headroom_s) < p->step_s * ON_THE_ROOF)
 		p->headroom_s = 0;
-	p->compute_key = rfl_point__text(job->arena, key);
-	p->peak_gflops_status = rfl_point__text(
-		job->arena, rfl_peak_status_name(mixed ? RFL_PEAK_DERIVED : c->compute->status));
-	p->peak_gbps_status = rfl_point__text(job->arena, rfl_peak_status_name(c->dram->status));
+	p->compute_key = rfl_merge__copy(job, key);
+	p->peak_gflops_status = rfl_merge__copy(
+		job, rfl_peak_status_name(mixed ? RFL_PEAK_DERIVED : c->compute->status));
+	p->peak_gbps_status = rfl_merge__copy(job, rfl_peak_status_name(c->dram->status));
 	p->flops_source = rfl_merge__source(job, c->flops_counted ? "counters" : w->flops_source,
 					    c->flops_why);
 	p->bytes_source = rfl_merge__source(job, bytes, c->bytes_why);

@@ -153,7 +153,10 @@ const char *rfl_merge__text(struct rfl_merge_job *job, const char *fmt, ...) RFL
 char *rfl_merge__keep(struct rfl_merge_job *job, struct rfl_buf *take_text);
 
 /** A copy of a text for a point; NULL for NULL and "". */
-char *rfl_point__text(struct rfl_arena *arena, const char *text);
+static inline char *rfl_merge__copy(struct rfl_merge_job *job, const char *text)
+{
+	return text && *text ? rfl_arena_strdup(job->arena, text) : NULL;
+}
 
 /** Allocate points with unknown values; release with free(). NULL: out of memory. */
 struct rfl_point *rfl_point__array(size_t n) RFL_WARN_UNUSED;

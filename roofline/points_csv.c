@@ -20,11 +20,6 @@ size_t rfl_point_source_len(const char *source)
 	return why ? (size_t)(why - source) : strlen(source);
 }
 
-char *rfl_point__text(struct rfl_arena *arena, const char *text)
-{
-	return text && *text ? rfl_arena_strdup(arena, text) : NULL;
-}
-
 struct rfl_point *rfl_point__array(size_t n)
 {
 	struct rfl_point *points = rfl_alloc_array(n, sizeof(*points));

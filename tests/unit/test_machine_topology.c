@@ -21,11 +21,11 @@
 
 static struct rfl_machine *blank(void)
 {
-	struct rfl_machine *m = calloc(1, sizeof(*m));
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_machine *m = rfl_arena_array(arena, 1, sizeof(*m));
 
 	assert_non_null(m);
-	m->arena = rfl_arena_new(0);
-	assert_non_null(m->arena);
+	m->arena = arena;
 	return m;
 }
 

@@ -21,7 +21,7 @@ static bool assemble(const char *ptx, const char *out, int capability, char *why
 
 	snprintf(arch, sizeof(arch), "sm_%d", capability);
 	if (rfl_proc_run(&spec, &result, &err) != RFL_OK) {
-		snprintf(why, size, "%s", err.msg);
+		snprintf(why, size, "%.*s", (int)size - 1, err.msg);
 		return false;
 	}
 	fine = result.exited && result.exit_code == 0;
