@@ -59,7 +59,7 @@ void rfl_ledger_want(const char *columns, bool wanted[RFL_LEDGER_NCOLUMNS])
 	while (rfl_span_next_word(&rest, &name)) {
 		size_t i = 0;
 
-		while (!rfl_span_is(name, rfl_ledger_fields[i].name))
+		while (i < RFL_LEDGER_NCOLUMNS && !rfl_span_is(name, rfl_ledger_fields[i].name))
 			i++;
 		assert(i < RFL_LEDGER_NCOLUMNS);
 		wanted[i] = true;

@@ -291,7 +291,7 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 		goto done;
 	if (m->ncaches == 0) { /* some containers show the cores but hide the caches */
 		rfl_machine__caches_cpuid(m);
-		if (m->ncaches > 0)
+		if (m->ncaches > 0 && m->topology_source)
 			m->topology_source =
 				rfl_arena_printf(arena, "%s, caches by cpuid", m->topology_source);
 	}

@@ -69,7 +69,8 @@ const char *rfl_gpu_unit(const char *key);
 
 /** Measure the selected ceilings of the first device.
  * @param ret  set on success only; release with rfl_gpu_measurement_free()
- * @return RFL_OK if at least one ceiling was measured; RFL_EUNAVAILABLE, RFL_ENOMEM */
+ * @return RFL_OK if at least one ceiling was measured, or the device supports none of them;
+ *         RFL_EUNAVAILABLE, RFL_ENOMEM */
 enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_measurement **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 

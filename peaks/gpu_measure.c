@@ -357,7 +357,7 @@ enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_meas
 {
 	struct session s = { .spec = spec, .m = calloc(1, sizeof(*s.m)) };
 	const double start_s = rfl_clock_s();
-	size_t measured = 0;
+	size_t measured = 0, unsupported = 0;
 	enum rfl_rc rc;
 
 	if (s.m) {
@@ -389,11 +389,12 @@ enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_meas
 			refuse(cell, "failed", why.msg);
 			rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, why.msg);
 		}
-		measured += cell->best != SIZE_MAX || strcmp(cell->status, "unsupported") == 0;
+		measured += cell->best != SIZE_MAX;
+		unsupported += cell->best == SIZE_MAX && strcmp(cell->status, "unsupported") == 0;
 	}
 	if (s.no_matmul.rc)
 		rfl_log(RFL_LOG_WARN, "products of matrices are not measured: %s", s.no_matmul.msg);
-	if (measured == 0) {
+	if (measured == 0 && (unsupported == 0 || unsupported < s.m->ncells)) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing could be measured: %s",
 			      s.m->ncells > 0 ? s.m->cells[0].reason : "no ceiling was selected");
 		goto done;

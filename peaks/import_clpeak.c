@@ -174,6 +174,8 @@ static void XMLCALL end_element(void *ctx, const char *name)
 	};
 	double number;
 
+	if (x->rc == RFL_OK)
+		x->rc = rfl_buf_check(&x->text, x->in->name, x->in->err);
 	if (x->rc == RFL_OK && *x->test && value.len > 0)
 		x->rc = rfl_span_number(value, &number)
 				? take(x->in, text, number)

@@ -253,7 +253,8 @@ static void write_sections(const struct rfl_report *r, const struct section *s, 
 	}
 }
 
-/* A point as a JSON object with the known columns. NULL: out of memory */
+/* A point as a JSON object with the known columns. Texts may contain invalid UTF-8, which the
+ * writer replaces. NULL: out of memory */
 static json_t *point_of(const struct rfl_point *p)
 {
 	json_t *o = json_object();
@@ -268,9 +269,9 @@ static json_t *point_of(const struct rfl_point *p)
 		if (!rfl_field_known(f, p))
 			continue;
 		if (i == RFL_POINT_AT_variant)
-			value = words.failed ? NULL : json_string(rfl_buf_str(&words));
+			value = words.failed ? NULL : json_string_nocheck(rfl_buf_str(&words));
 		else if (f->kind == RFL_FIELD_TEXT)
-			value = json_string(*rfl_field_text_at(f, p));
+			value = json_string_nocheck(*rfl_field_text_at(f, p));
 		else if (f->kind == RFL_FIELD_INT)
 			value = json_integer(*rfl_field_int_at(f, p));
 		else

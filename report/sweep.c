@@ -528,7 +528,9 @@ static void set_unknown(struct rfl_sweep_row *r, const struct rfl_column *column
 
 void rfl_sweep_row_init(struct rfl_sweep_row *r)
 {
-	*r = (struct rfl_sweep_row){ .status = "missing", .flops = NAN, .bytes = NAN };
+	*r = (struct rfl_sweep_row){
+		.status = "missing", .flops = NAN, .bytes = NAN, .samples_per_s = NAN
+	};
 	set_unknown(r, all_columns, RFL_ARRAY_LEN(all_columns));
 	set_unknown(r, main_columns, RFL_ARRAY_LEN(main_columns));
 }

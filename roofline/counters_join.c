@@ -347,11 +347,14 @@ static enum rfl_rc find_leaders(struct rfl_merge_job *job, struct owners *o, str
 		if (!c->alike)
 			o->all[o->nall++] = c;
 	}
-	for (struct rfl_config *c = job->configs + job->n; c-- > job->configs && rc == RFL_OK;)
+	for (size_t i = job->n; i-- > 0 && rc == RFL_OK;) {
+		struct rfl_config *c = &job->configs[i];
+
 		if (!c->alike && !c->own_counters) {
 			c->next = o->first[c->name];
 			o->first[c->name] = c;
 		}
+	}
 	rfl_row_index_fini(&names);
 	rfl_row_index_fini(&works);
 	return rc;

@@ -28,20 +28,22 @@ void rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const
 		     const char *fix)
 {
 	struct rfl_missing *m = &job->missing;
-	struct rfl_missing_fact *f = m->facts;
+	struct rfl_missing_fact *f;
+	size_t i = 0;
 
 	config->missing = true;
-	while (f < m->facts + m->n && strcmp(f->fact, fact) != 0)
-		f++;
-	if (f == m->facts + m->n) {
+	while (i < m->n && strcmp(m->facts[i].fact, fact) != 0)
+		i++;
+	if (i == m->n) {
 		if (rfl_grow(&m->facts, &m->cap, m->n + 1, SIZE_MAX, NULL) != RFL_OK) {
 			job->report->notes.failed = true;
 			return;
 		}
-		f = &m->facts[m->n++];
-		*f = (struct rfl_missing_fact){ .fact = rfl_merge__text(job, "%s", fact),
-						.fix = rfl_merge__text(job, "%s", fix) };
+		m->facts[m->n++] =
+			(struct rfl_missing_fact){ .fact = rfl_merge__text(job, "%s", fact),
+						   .fix = rfl_merge__text(job, "%s", fix) };
 	}
+	f = &m->facts[i];
 	if (f->nwho < WHO_SHOWN)
 		f->who[f->nwho] = config;
 	f->nwho++;

@@ -525,12 +525,11 @@ enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_wor
 					   (double)c.count->optimizer.write_bytes;
 	qsort(l.layers, n, sizeof(*l.layers), by_name);
 	for (size_t i = 0; i < n; i++) {
-		struct rfl_work_layer *to = &l.layers[l.n], *last = to - 1;
+		struct rfl_work_layer *last = l.n ? &l.layers[l.n - 1] : NULL;
 
-		if (l.n == 0 || by_name(last, &l.layers[i]) != 0) {
-			*to = l.layers[i];
-			to->bytes[RFL_FUSION_COMPULSORY] = NAN;
-			l.n++;
+		if (!last || by_name(last, &l.layers[i]) != 0) {
+			l.layers[l.n] = l.layers[i];
+			l.layers[l.n++].bytes[RFL_FUSION_COMPULSORY] = NAN;
 			continue;
 		}
 		last->flops += l.layers[i].flops;

@@ -31,7 +31,7 @@ const char *tool_arguments(int argc, char **argv, const char *program, const cha
 					 'o' };
 	*code = 2;
 	while ((c = getopt_long(argc, argv, "h", rows, &i)) != -1) {
-		const struct tool_option *o = options + i - 1;
+		const struct tool_option *o;
 
 		if (c == 'h') {
 			print_help(program, about, options);
@@ -39,6 +39,7 @@ const char *tool_arguments(int argc, char **argv, const char *program, const cha
 		}
 		if (c != 'o')
 			return NULL;
+		o = &options[i - 1]; /* after the row of --help */
 		if (!o->number) {
 			*o->flag = true;
 		} else if (rfl_num_parse_int(optarg, o->name, o->number, NULL) != RFL_OK ||

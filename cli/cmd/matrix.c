@@ -255,7 +255,8 @@ enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike
 		rfl_buf_printf(&name, "%s %s", c->env, c->precision);
 		known = rfl_texts_put(&tables, rfl_buf_str(&name), &ret[i].table);
 		rfl_buf_printf(&name, " %s", c->model);
-		if (!known || !rfl_texts_put(&models, rfl_buf_str(&name), &ret[i].model))
+		if (name.failed || !known ||
+		    !rfl_texts_put(&models, rfl_buf_str(&name), &ret[i].model))
 			rc = rfl_no_memory(err, m->path);
 	}
 	rfl_buf_fini(&name);

@@ -191,7 +191,7 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_
 		rfl_buf_reset(&text);
 		rfl_buf_printf(&text, "%s: %s", gaps[i].status ? gaps[i].status : "",
 			       gaps[i].reason ? gaps[i].reason : "");
-		if (!rfl_texts_put(&known, rfl_buf_str(&text), &k))
+		if (text.failed || !rfl_texts_put(&known, rfl_buf_str(&text), &k))
 			rc = rfl_no_memory(err, m->path);
 		else if (reasons[k].n++ < SHOWN)
 			reasons[k].first[reasons[k].n - 1] = &gaps[i];
@@ -206,13 +206,16 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_
 		}
 		if (r->n > SHOWN)
 			rfl_buf_printf(&text, " and %zu more", r->n - SHOWN);
+		rc = rfl_buf_check(&text, m->path, err);
 		rfl_table_text(t, rfl_buf_str(&text));
 		rfl_table_int(t, (int64_t)r->n);
 		rfl_table_text(t, r->first[0]->status);
 		rfl_table_text(t, r->first[0]->reason);
 	}
-	if (rc == RFL_OK && n > 0)
-		rc = rfl_table_render(t, format, out, err);
+	if (rc == RFL_OK && n > 0) {
+		rc = rfl_table_finish(t, format, out, err);
+		t = NULL;
+	}
 	rfl_texts_fini(&known);
 	rfl_buf_fini(&text);
 	rfl_table_free(t);

@@ -322,7 +322,8 @@ static enum rfl_rc measure_all(struct job *j, struct rfl_err *err)
 		for (const struct rfl_engine_peak *q = p; q < end; q++)
 			left += q == p || !q->precision || q->precision != q[-1].precision;
 		j->until_s = now_s + (end_s - now_s) / left;
-		if (p > j->to->peaks && p->precision && p[-1].precision == p->precision) {
+		if (p > j->to->peaks && p->precision && p[-1].precision == p->precision &&
+		    !(p[-1].status && strcmp(p[-1].status, "unknown") == 0)) {
 			*p = p[-1]; /* of the same products */
 			p->key = key;
 		} else if (now_s >= end_s) {

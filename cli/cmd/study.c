@@ -79,9 +79,9 @@ struct list {
 };
 
 /* clang-format off */
-/* The variables. backend: of env if its ceilings are not those of a processor; image: the image size
- * of all cells, none if they differ; context: context lengths, none if a cell uses the default of its
- * model; record: of the environments, none if the file does not exist */
+/* The variables. `backend` is that of `env`, if its ceilings are not those of a processor; `image` is
+ * the image size of all cells (none if they differ); `context` lists the context lengths (none if a
+ * cell uses its model's default); `record` is the file of the environments (none if there is none). */
 #define VARIABLES(X) \
 	X(matrix) X(logs) X(out) X(peaks) X(points) X(summaries) X(title) X(env) X(backend) X(envs) \
 	X(models) X(batches) X(image) X(context) X(record)
@@ -577,8 +577,9 @@ static void run_entry(struct study *s, int at, const json_t *entry, const char *
 	if (device && strcmp(device, "cpu") != 0)
 		add_value(s, VAR_backend, device);
 	if (at == STEP_PEAKS && !s->checking) {
-		/* Two studies on one machine: one measures the ceilings, and the other one waits
-		 * for it. 'peaks measure' itself locks an NVIDIA GPU. */
+		/* Of two studies on one machine, one measures the ceilings, and the other one waits
+		 * for it. An NVIDIA GPU is locked by 'peaks measure' itself: both measure it, one
+		 * after the other. */
 		if (device && strcmp(device, "cuda") != 0 && !s->a->dry_run)
 			s->rc = rfl_device_lock_wait(&lock, device, 1, s->cli, s->err);
 		needed = needs_peaks(s, env, device != NULL);

@@ -21,8 +21,8 @@
  * Exponential, logarithm, division, erf and tanh are special; division by a constant is mul.
  *
  * The gradients of rsqrt, -1/2 dY y^3, and square, dY 2 x, are three kernels in PyTorch's eager
- *mode (a power, a product with a constant, a product), which read 4 and write 3 tensors. affine, a
- *x + b, runs one kernel for each of its steps that is not trivial; its gradient needs only dY.
+ * mode (a power, a product with a constant, a product), which read 4 and write 3 tensors.
+ * affine, a x + b, runs one kernel for each step that is not trivial; its gradient needs only dY.
  */
 #include "complexity/op/parts.h"
 

@@ -60,7 +60,9 @@ static void *kept(struct job *m, void *memory)
 /* The path of a file, which is checked. "", the path of no file, after an error. */
 static const char *path_of(struct job *m, const char *dir, const char *name)
 {
-	const char *path = kept(m, rfl_arena_printf(m->arena, "%s/%s", dir, name));
+	const size_t len = strlen(dir);
+	const char *path = kept(m, rfl_arena_printf(m->arena, "%s%s%s", dir,
+						    len && dir[len - 1] == '/' ? "" : "/", name));
 
 	if (!m->rc)
 		m->rc = check_path(path, m->err);

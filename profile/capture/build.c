@@ -255,7 +255,8 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 			  const char *unit)
 {
 	/* interned, so that equal keys have equal pointers */
-	const char *const key[] = { rfl_capture__intern(b, name, len), rfl_capture__keep(b, unit) };
+	const char *const key[] = { rfl_capture__intern(b, name, len),
+				    rfl_capture__keep(b, unit ? unit : "") };
 	bool added;
 
 	if (b->no_memory)

@@ -69,12 +69,12 @@ struct pair {
 	bool *used;                    /* owned: ranges of `b` that are in `same` */
 };
 
-/* A kernel by name, block and grid. @return its number, from 1; 0: out of memory */
+/* A range by kind, name, block and grid. @return its number, from 1; 0: out of memory */
 static uint32_t number_of(struct rfl_keys *kernels, struct rfl_arena *arena,
 			  const struct rfl_range *r)
 {
-	char *key = rfl_arena_printf(arena, "%s\n%s\n%s", r->name, r->block ? r->block : "",
-				     r->grid ? r->grid : "");
+	char *key = rfl_arena_printf(arena, "%d\n%s\n%s\n%s", (int)r->kind, r->name,
+				     r->block ? r->block : "", r->grid ? r->grid : "");
 
 	return key ? rfl_keys_add(kernels, arena, key, strlen(key), NULL) : 0;
 }
@@ -87,8 +87,8 @@ static bool pair_kernels(struct pair *p, size_t *n, const struct rfl_range **dif
 	struct rfl_keys kernels = { 0 };
 	bool ok = arena;
 
-	/* the ranges of a capture differ in name, block or grid: those of `b` get numbers in order
-	 */
+	/* ranges of a capture differ in kind, name, block or grid: those of `b` are numbered in
+	 * order */
 	for (size_t i = 0; i < p->b->nranges && ok; i++)
 		ok = number_of(&kernels, arena, &p->b->ranges[i]) > 0;
 	*n = 0;

@@ -134,7 +134,8 @@ bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, 
 
 	rfl_buf_init(&text, size - 1);
 	va_start(args, path);
-	n += vsnprintf(full + n, sizeof(full) - (size_t)n, path, args);
+	if (n < (int)sizeof(full))
+		n += vsnprintf(full + n, sizeof(full) - (size_t)n, path, args);
 	va_end(args);
 	const bool ok = n < (int)sizeof(full) && rfl_file_read(full, &text, NULL) == RFL_OK;
 	snprintf(out, size, "%s", ok ? rfl_buf_str(&text) : "");

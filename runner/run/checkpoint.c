@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -358,7 +359,8 @@ enum rfl_rc rfl_run__checkpoint_load(struct rfl_run__training *t, struct rfl_err
 	t->done = t->saved = was.done;
 	t->sums = was.sums;
 	t->train_s = was.train_s;
-	t->burst->wall_s = json_number_value(json_object_get(header, "wall_s"));
+	item = json_object_get(header, "wall_s");
+	t->burst->wall_s = json_is_number(item) ? json_number_value(item) : (double)NAN;
 	rc = take_part(STEPS, t->burst->steps, (size_t)t->done * sizeof(*t->burst->steps), &in,
 		       err);
 	json_array_foreach(json_object_get(header, "epochs"), i, item)

@@ -200,7 +200,8 @@ struct cuda_device final : public rfl_torch_device {
 		C10_CUDA_CHECK(cudaGetDeviceProperties(&p, where.index()));
 		C10_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
 		C10_CUDA_CHECK(cudaDriverGetVersion(&driver));
-		std::snprintf(ret->name, sizeof(ret->name), "%s", p.name);
+		std::snprintf(ret->name, sizeof(ret->name), "%.*s",
+			      static_cast<int>(sizeof(ret->name)) - 1, p.name);
 		rfl_pci_bus_id_text(p.pciDomainID, p.pciBusID, p.pciDeviceID, ret->pci_bus_id,
 				    sizeof(ret->pci_bus_id));
 		rfl_cuda_version_text(runtime, ret->cuda_runtime, sizeof(ret->cuda_runtime));

@@ -189,11 +189,13 @@ static void metrics_that_no_formula_names_are_counted(void **state)
 
 	(void)state;
 	assert_int_equal(rfl_capture_metric_id(b, "launch__grid_size", 17, ""), -1);
-	/* of the two with this name only the one in bytes per second is a formula's */
+	assert_int_equal(rfl_capture_metric_id(b, "launch__grid_size", 17, NULL), -1);
+	assert_int_equal(rfl_capture_metric_id(b, "Memory Throughput", 17, NULL), -1);
+	/* of those with this name, only the one in bytes per second is used by a formula */
 	assert_int_equal(rfl_capture_metric_id(b, "Memory Throughput", 17, "%"), -1);
 	assert_true(rfl_capture_metric_id(b, "Memory Throughput", 17, "byte/s") >= 0);
 	c = finish(b, &captures);
-	assert_int_equal(c->unused_metrics, 2);
+	assert_int_equal(c->unused_metrics, 3);
 	assert_string_equal(c->family, "any");
 	assert_int_equal(c->nranges, 0);
 	assert_string_equal(c->total[RFL_QUANTITY_TIME].reason,

@@ -214,6 +214,7 @@ static void the_summary_has_the_spread_of_one_gpu(void **state)
 /* The columns of options appear when the options vary; layers are no rows. */
 static void the_summary_tells_steps_apart(void **state)
 {
+	static char part[] = "conv1";
 	struct fixture *f = fixture_new();
 	struct rfl_buf out;
 
@@ -223,7 +224,7 @@ static void the_summary_tells_steps_apart(void **state)
 	use_peaks(f, state, SMALL_PEAKS);
 	assert_ok(merge(f), &f->err);
 	assert_int_equal(f->pts->n, 3);
-	set(&f->pts->points[2].part, "conv1");
+	f->pts->points[2].part = part;
 	rfl_buf_init(&out, 0);
 	assert_ok(rfl_table_finish(rfl_points_summary(f->pts, true), RFL_FORMAT_MD, &out, &f->err),
 		  &f->err);
