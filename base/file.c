@@ -24,7 +24,7 @@
 #define PAUSE_MS    32   /* maximum pause between attempts to lock */
 #define SILENT_MS   1000 /* wait for a lock before logging it */
 #define LINKS_MAX   40   /* as in Linux */
-#define PATH_SIZE   4096 /* longest path of Linux, with its NUL */
+#define PATH_SIZE   4096 /* longest path on Linux, including the NUL */
 
 /* The folder of a file with its slash: "./" if it has none. A path that is too long is cut, and
  * then does not exist. */
@@ -422,7 +422,7 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	return RFL_OK;
 }
 
-/* @param len  of the part of the path that is the folder */
+/* @param len  length of the folder part of the path */
 static enum rfl_rc make_folders(const char *path, size_t len, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;

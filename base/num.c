@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #define EXPONENT_MAX 99999 /* far beyond the range of a double */
-#define DIGITS_MAX   800   /* of later digits, it only matters whether any is not 0 */
+#define DIGITS_MAX   800   /* later digits only matter if one of them is not 0 */
 
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;

@@ -57,7 +57,7 @@ static enum rfl_rc load(struct rfl_project *p, const char *path, const char *dir
 			continue;
 		if (!text || !*text) {
 			(void)rfl_where_key(&where, keys[rows[i].key]);
-			rc = rfl_where_fail(&where, err, "not a text; write \"%s\": \"...\"",
+			rc = rfl_where_fail(&where, err, "not a string; write \"%s\": \"...\"",
 					    keys[rows[i].key]);
 			break;
 		}

@@ -86,7 +86,7 @@ bool rfl_variant_next(const char **rest, char key[RFL_FACT_NAME_MAX], struct rfl
 /** Append such a text in words. NULL: nothing. */
 void rfl_variant_say(const char *variant, struct rfl_buf *out);
 
-/** Return true if two rows can be repeats: no fact but a note is known in both and differs. */
+/** Return true if two rows can be repeats: facts known in both are equal, except notes. */
 bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
 
 #endif

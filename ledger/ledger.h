@@ -247,8 +247,8 @@ enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_ledger_free(struct rfl_ledger *ledger);
 
-/** Read only some columns, which is faster, of the rows that were appended since the file had
- * `since` bytes.
+/** Read only the rows appended since the file had `since` bytes, and only some of their columns,
+ * which is faster.
  * @param columns  names separated by blanks; NULL: all columns
  * @param since    0: all rows
  * @return also RFL_EFORMAT if no row ends there, because the file was replaced or repaired */

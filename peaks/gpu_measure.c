@@ -103,7 +103,7 @@ static enum rfl_rc run_loop(struct session *s, struct rfl_gpu_cell *cell,
 	run->random = !memory;
 	run->working_set_bytes = (int64_t)(k->bytes_per_turn / RFL_GPU_CHUNK) * size;
 	run->sweep = trial;
-	run->competes = !trial && k->kind != RFL_GPU_WRITE; /* nothing only writes */
+	run->competes = !trial && k->kind != RFL_GPU_WRITE; /* no program only writes */
 	keep(s, cell, run);
 	return RFL_OK;
 }
@@ -504,8 +504,8 @@ static json_t *sweep_json(const struct rfl_gpu_measurement *m, const struct rfl_
 	return list;
 }
 
-/* Results without a field in the schema: after their key, all runs that are not the ceiling, and
- * the size of the arrays; and the device. */
+/* Notes on results without a field in the schema: all runs that are not the ceiling and the size of
+ * the arrays, each after its key, and the device. */
 static json_t *notes_json(const struct rfl_gpu_measurement *m)
 {
 	json_t *notes = json_array();

@@ -28,7 +28,7 @@ struct rfl_peaks_import_options {
  * used. */
 struct rfl_peaks_import {
 	const struct rfl_peaks_import_options *options;
-	const struct rfl_peaks_format *format; /**< of the current file, as the next members */
+	const struct rfl_peaks_format *format; /**< of the current file, like the next members */
 	const char *name;
 	struct rfl_span text;
 	char tool[128];      /**< with its version; the source of the values */

@@ -134,8 +134,8 @@ static enum rfl_rc read_csv(struct rfl_peaks_import *in)
 	return rc;
 }
 
-/* In XML, a device has elements that are named for tests and have a unit, in which each metric is
- * an element; a test with one metric has no such elements. */
+/* In XML, a device contains an element for each test, named after it and with a unit, and a test
+ * contains an element for each metric, unless there is only one. */
 struct xml {
 	struct rfl_peaks_import *in;
 	XML_Parser parser;

@@ -34,7 +34,7 @@ struct rfl_chart_series {
 	int color;                /**< index in the palette */
 	int dash;                 /**< index of the dash pattern; odd: with outlined marks */
 	int marker;               /**< -1: none */
-	int every;                /**< distance of marks in rows; 0: a mark on every row */
+	int every;                /**< rows from one mark to the next; 0: a mark on every row */
 	bool has_value, has_bars; /**< some row has a value, an error bar */
 	bool has_crossed;         /**< some x has no value */
 	size_t n, cap;

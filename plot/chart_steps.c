@@ -25,7 +25,7 @@ struct steps {
 	const char *column; /* of the files */
 	size_t windows;     /* maximum number of points of a line over the steps */
 	int64_t iters;      /* of each run; -1: unknown */
-	size_t nan; /* number of steps left out, since their value is unknown or not finite */
+	size_t nan; /* number of steps left out because their value is unknown or not finite */
 };
 
 /* Sorted values of samples [from, n). NULL if out of memory or empty. */

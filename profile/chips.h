@@ -10,7 +10,7 @@
 struct rfl_chip {
 	const char *name;     /**< "GH100" */
 	int capability;       /**< 90 */
-	const char *family;   /**< of its formulas: "hopper" */
+	const char *family;   /**< family of its formulas: "hopper" */
 	const char *products; /**< "H100, H200, GH200"; NULL: unknown */
 };
 

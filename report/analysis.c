@@ -33,7 +33,7 @@ static const struct {
 	[ABOVE] = { "above the roof", ": the bytes, the FLOPs or the ceiling are wrong (see the "
 				      "notes of the points)" },
 	[BY_CONSTRUCTION] = { "on the roof by construction",
-			      ": their bytes are a lower bound, so that nothing follows about the "
+			      ": their bytes are a lower bound, so nothing follows about the "
 			      "limit" },
 };
 

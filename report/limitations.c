@@ -91,7 +91,7 @@ static void say_configurations(const struct rfl_report *r, struct rfl_page *page
 		n += r->repeats->configs[i].n > 0;
 	}
 	say_share(page, "", single, n, "configuration",
-		  "had only one run, so that the spread is unknown");
+		  "had only one run, so the spread is unknown");
 	say_share(page, "", r->points && n > r->points->n ? n - r->points->n : 0, n,
 		  "configuration",
 		  "with a successful run had no ceiling or no count for 'roofline points', or ran "

@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 		{ "images", "files in each folder", &plan.images, 1, 100000, NULL },
 		{ "seed", "random seed", &plan.seed, 0, INT64_MAX, NULL },
 		{ "quality", "quality of the JPEG encoder", &plan.quality, 1, 100, NULL },
-		{ "damaged", "percentage of cut, empty, PNG, too large or noisy files",
+		{ "damaged", "percentage of truncated, empty, PNG, too large or noisy files",
 		  &plan.damaged, 0, 100, NULL },
 		{ .name = "odd",
 		  .help = "include grey, progressive, CMYK and 4:4:4 files, and folder names with "

@@ -35,7 +35,7 @@ static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option
 		if (!row->hidden && n < OPTIONS_MAX)
 			names[n++] = row->name;
 	if (row->name && row->kind == RFL_OPT_FLAG && o->n > 0)
-		return rfl_where_fail(&w, err, "accepts no value; use true");
+		return rfl_where_fail(&w, err, "takes no value; use true");
 	if (row->name && row->kind != RFL_OPT_FLAG && o->n == 0)
 		return rfl_where_fail(&w, err, "needs a value; give one instead of true");
 	if (row->name && o->n > 1 && row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)

@@ -26,7 +26,7 @@
 #define CLASSES       8 /* few, so that the loss takes no time */
 #define WARMUP        2
 #define REPEATS       21
-#define LEAST_REPEATS 5                    /* of a size that is slow */
+#define LEAST_REPEATS 5                    /* of a slow size */
 #define COPY_BYTES    ((int64_t)256 << 20) /* each tensor; larger than caches */
 #define COPY_PIXELS   512
 #define COPY_PLANES   64
@@ -51,7 +51,7 @@ struct job {
 	const struct rfl_engine_peaks_spec *spec;
 	struct rfl_engine_peaks *to;
 	int64_t repeats;
-	double until_s; /* time of the clock at which the present ceiling should be done */
+	double until_s; /* clock time by which the current ceiling should be done */
 	char dir[256], net[300];
 };
 
@@ -221,7 +221,8 @@ static enum rfl_rc measure_product(struct job *j, struct rfl_engine_peak *p, str
 			const double step_s = run.row.step_ms_median * 1e-3;
 
 			take(j, p, &run, flops, sizes[i]);
-			if (run.rc == RFL_OK) { /* else such as too little memory for this size */
+			if (run.rc ==
+			    RFL_OK) { /* otherwise, for example, too little memory for this size */
 				rfl_log(RFL_LOG_DEBUG, "%s: %lld: %.4g GFLOP/s", p->key,
 					(long long)sizes[i], flops / run.row.step_ms_min * 1e-6);
 				rate = fmax(rate, flops / step_s);

@@ -17,7 +17,7 @@ struct rfl_engine_peaks_spec {
 	const struct rfl_peaks_env *known; /**< ceilings in the file; NULL: none */
 	int64_t threads;                   /**< 0: one per usable core */
 	int64_t repeats;                   /**< of a size; fewer if it is slow; 0: 21 */
-	/** Time of the whole measurement, which began at `begin_s` of the clock; what is left of it
+	/** Time for the whole measurement, which began at clock time `begin_s`; what is left of it
 	 * is divided among the ceilings. */
 	double budget_s, begin_s;
 };

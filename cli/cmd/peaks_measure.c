@@ -25,10 +25,10 @@ struct measure_args {
 	bool all, quick, full, force;
 };
 
-/* The share of the time for loops, if matrix products are measured through an engine as well. */
+/* The share of the time for loops if an engine also measures matrix products. */
 #define LOOPS_SHARE (2.0 / 3)
 
-/* Time of the whole, and least duration of each of some thirty runs on a GPU. */
+/* Total time, and the least duration of each of some thirty runs on a GPU. */
 static const struct pace {
 	double budget_s, gpu_run_s;
 } usual = { RFL_MEASURE_S, 2 }, quick = { RFL_MEASURE_QUICK_S, 0.2 },
@@ -311,7 +311,7 @@ static const struct pace *pace_of(const struct measure_args *a)
 	return a->quick ? &quick : a->full ? &full : &usual;
 }
 
-/* Whether something is to be measured through the engine. */
+/* Whether the engine has anything to measure. */
 static bool needs_engine(const struct measure_args *a)
 {
 	return !has_no_engine(a) && (a->backend == RFL_DEVICE_MPS || is_selected(a, true));
@@ -331,7 +331,7 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 					      .threads = a->threads,
 					      .repeats = a->repeats,
 					      .budget_s = pace_of(a)->budget_s,
-					      /* a fixed number of repeats has no end */
+					      /* a fixed number of repeats has no time limit */
 					      .begin_s = a->repeats ? rfl_clock_s() : begin_s };
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
@@ -396,7 +396,7 @@ static enum rfl_rc check_only(const struct rfl_opt_list *only, const char *const
 	return rc;
 }
 
-/* Measure by loops of this program what is selected.
+/* Measure the selected ceilings with this program's own loops.
  * @param begin_s  set to the time at which a device was free */
 static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 			     const struct rfl_machine *machine, struct rfl_measurement **m,
@@ -526,25 +526,25 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.description =
 		"Measures the DRAM bandwidth from all cores, one core, one socket and another NUMA "
 		"node; the read bandwidth of the caches; and the rate of multiply-adds in FP64, "
-		"FP32, BF16, FP16 and INT8 (in Gop/s), as far as the processor has instructions "
+		"FP32, BF16, FP16 and INT8 (in Gop/s), where the processor has instructions "
 		"for them, on all cores and on one core. Threads are pinned, one per core. "
-		"'roofline list benchmarks' lists the loops, docs/peaks.md explains them.\n\n"
+		"'roofline list benchmarks' lists the loops; docs/peaks.md explains them.\n\n"
 		"'vector' is the arithmetic of vector registers and 'matrix' that of AMX, BFMMLA "
 		"or "
 		"SMMLA. The 'scalar' and 'nofma' ceilings show what programs lose without vector "
 		"instructions, or without fused multiply-adds; they are measured with --all or if "
-		"named with --only. The gemm ceilings are what matrix products of the engine's "
-		"library attain in each precision; they are measured if an engine can be used.\n\n"
+		"named with --only. The gemm ceilings are the rates that the engine's library "
+		"attains in matrix products; they are measured if an engine can be used.\n\n"
 		"With --backend cuda, measures the first NVIDIA GPU: DRAM and L2 bandwidth, "
 		"transfers to and from the host, multiply-adds of the vector units, and matrix "
 		"products by mma instructions and by cuBLASLt, each for 2 seconds (--quick: 0.2, "
-		"--full: 6) with clocks, power and throttling. Only the driver is needed; without "
-		"cuBLASLt some ceilings are left out. With --backend mps, only the engine "
-		"measures: "
+		"--full: 6), and records clocks, power and throttling. Only the driver is needed; "
+		"without cuBLASLt some ceilings are left out. With --backend mps, the engine "
+		"measures everything: "
 		"matrix products and, unless the file has a better value, the bandwidth of "
 		"elementwise operations.\n\nIf the file already contains the environment, "
 		"ceilings that were not measured are kept. Use an idle machine, because other "
-		"programs lower the result: disturbed repeats are made again, and remaining doubts "
+		"programs lower the result: disturbed repeats are repeated, and remaining doubts "
 		"are recorded in the file and reported by 'peaks check', 'points' and 'plot'.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_gpu --backend cuda --output peaks.json\n"

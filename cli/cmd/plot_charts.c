@@ -199,8 +199,8 @@ static enum rfl_rc check_formats(const struct rfl_opt_list *asked, struct rfl_op
 	return RFL_OK;
 }
 
-/* Draw one environment, or all if it is NULL. @param missing  says why it lacks the data, which
- * others may have */
+/* Draw one environment, or all if it is NULL. @param missing  why this environment lacks data
+ * that others may have */
 static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, const char *env,
 			    struct rfl_err *missing, struct rfl_err *err)
 {

@@ -79,7 +79,7 @@ struct list {
 };
 
 /* clang-format off */
-/* The variables. `backend` is that of `env`, if its ceilings are not those of a processor; `image` is
+/* The variables. `backend` is the backend of `env`, if its ceilings are not those of a processor; `image` is
  * the image size of all cells (none if they differ); `context` lists the context lengths (none if a
  * cell uses its model's default); `record` is the file of the environments (none if there is none). */
 #define VARIABLES(X) \
@@ -181,7 +181,7 @@ static void read_text(struct study *s, const char *key, int var, const char *def
 		FAIL_AT(s, "the key \"%s\" is missing; write \"%s\": \"matrix.json\"", key, key);
 	if (value && (!text || !*text) && !s->rc) {
 		(void)rfl_where_key(&s->where, key);
-		FAIL_AT(s, "not a text; write \"%s\": \"...\"", key);
+		FAIL_AT(s, "not a string; write \"%s\": \"...\"", key);
 	}
 	text = text ? text : def;
 	if (!s->rc && *text)
@@ -425,8 +425,8 @@ static void add_setting(struct study *s, struct list *c, const char *name, const
 			const char *text = rfl_json_scalar(item, number);
 
 			if (!text)
-				FAIL_AT(s, "not a text, a number, true or false, or a list of "
-					   "texts and numbers");
+				FAIL_AT(s, "not a string, a number, true or false, or a list of "
+					   "strings and numbers");
 			else if (json_is_string(item))
 				add_operand(s, c, text);
 			else
@@ -472,8 +472,7 @@ static void check(struct study *s, const struct list *c)
 			  &globals, &why) != RFL_OK)
 		FAIL_AT(s, "roofline %s: %s", name, why.msg);
 	else if (globals.help || globals.version)
-		FAIL_AT(s,
-			"with --help and --version, a command does nothing else; leave them out");
+		FAIL_AT(s, "--help and --version have no place in a study; leave them out");
 	rfl_opt_free(cmd, args);
 	free(args);
 }

@@ -444,7 +444,7 @@ static enum rfl_rc take_long(struct parser *p, const char *word)
 	else if (slot->row->kind != RFL_OPT_FLAG)
 		rc = give(p, slot, value);
 	else if (value)
-		rc = rfl_fail(p->err, RFL_EUSAGE, 0, "--%s accepts no value; leave it out", name);
+		rc = rfl_fail(p->err, RFL_EUSAGE, 0, "--%s takes no value; leave it out", name);
 	else
 		rc = give(p, slot, negated ? "off" : "on");
 	free(name);
@@ -555,8 +555,7 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 			rc = set(p.open->row, p.open->base, text, err);
 		else if (!operands)
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "'%s': %s accepts no operands; leave it out", text,
-				      cmd->name);
+				      "'%s': %s takes no operands; leave it out", text, cmd->name);
 		else if (*text == '\0')
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
 				      "empty operand: %s accepts %s; leave it out", cmd->name,

@@ -57,7 +57,7 @@ static void *kept(struct job *m, void *memory)
 	return memory;
 }
 
-/* The path of a file, which is checked. "", the path of no file, after an error. */
+/* The path of a file, after checking it; after an error "", which names no file. */
 static const char *path_of(struct job *m, const char *dir, const char *name)
 {
 	const size_t len = strlen(dir);

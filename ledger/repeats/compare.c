@@ -136,7 +136,7 @@ static bool entries_alike(const void *x, const void *y)
 	       rfl_ledger_same(a->match->keys, a->match->nkeys, a->config->row, b->config->row);
 }
 
-/* Configurations in linked lists of those with equal keys and values, which are one work. */
+/* Linked lists of configurations with equal keys and values; each list is one work. */
 struct pool {
 	struct match match;
 	struct rfl_arena *arena; /* owns the arrays, which have one element per configuration */
@@ -318,8 +318,8 @@ struct values {
 	const struct rfl_ledger_row **rows; /* a row with each value */
 };
 
-/* The number of the value that most works share with another value and, of several, the smallest
- * number or the first text. */
+/* The index of the value that occurs in the most works together with another value. In a tie: the
+ * smallest number or the first text. */
 static enum rfl_rc choose(const struct pool *p, const struct values *v, size_t *ret,
 			  struct rfl_err *err)
 {

@@ -104,7 +104,7 @@ static void dispatches(void **state)
 		{ "roofline version --format cvs", 2, NULL,
 		  "roofline version: --format: 'cvs' is not one of table, json\n" },
 		{ "roofline version x", 2, NULL,
-		  "roofline version: 'x': version accepts no operands; leave it out\n" },
+		  "roofline version: 'x': version takes no operands; leave it out\n" },
 		{ "roofline list modles", 2, NULL, "did you mean 'models'?\n" },
 		{ "roofline probe", 2, NULL, "roofline probe: ENGINE is missing; add it: " },
 		{ "roofline completion fish", 2, NULL,

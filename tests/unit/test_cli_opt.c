@@ -383,9 +383,9 @@ static void says_what_is_wrong_with_an_option(void **state)
 	bad(&no_files, "-i", "--iters needs a value; use --iters N");
 	bad(&no_files, "--data --pin-memory", "--data needs a value; use --data DIR");
 	bad(&no_files, "--models", "--models needs a value; use --models NAME");
-	bad(&no_files, "--pin-memory=yes", "--pin-memory accepts no value; leave it out");
-	bad(&no_files, "--no-augment=yes", "--no-augment accepts no value; leave it out");
-	bad(&no_files, "--quiet=1", "--quiet accepts no value; leave it out");
+	bad(&no_files, "--pin-memory=yes", "--pin-memory takes no value; leave it out");
+	bad(&no_files, "--no-augment=yes", "--no-augment takes no value; leave it out");
+	bad(&no_files, "--quiet=1", "--quiet takes no value; leave it out");
 }
 
 static void counts_operands(void **state)
@@ -402,8 +402,8 @@ static void counts_operands(void **state)
 	struct args a;
 
 	(void)state;
-	bad(&no_files, "x", "'x': test accepts no operands; leave it out");
-	bad(&no_files, "--iters 3 x", "'x': test accepts no operands; leave it out");
+	bad(&no_files, "x", "'x': test takes no operands; leave it out");
+	bad(&no_files, "--iters 3 x", "'x': test takes no operands; leave it out");
 	bad(&with_files, "", "FILE... is missing; add it: roofline test FILE...");
 	bad(&two, "f", "an operand is missing; add it: roofline peaks set FILE KEY=VALUE...");
 	bad(&maybe, "a b", "unexpected operand 'b': help accepts only [COMMAND]");

@@ -215,7 +215,7 @@ static void the_next_number_is_free(void **state)
 		RFL_EINVAL);
 }
 
-/* A label in another column is none, and damage elsewhere in the table does not matter. */
+/* A label in another column does not count, and damage elsewhere in the table does not matter. */
 static void labels_are_found_in_any_table(void **state)
 {
 	static const struct {

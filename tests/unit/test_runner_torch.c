@@ -30,7 +30,7 @@ static void says_what_it_is(void **state)
 	assert_string_equal(ops->name, "torch");
 	assert_int_equal(strncmp(ops->library_version(), ops->version, strlen(ops->version)), 0);
 	assert_ok(ops->memory(e, &memory, &err), &err);
-	assert_true(isnan(memory.allocated_peak)); /* malloc keeps no account */
+	assert_true(isnan(memory.allocated_peak)); /* malloc does not count bytes */
 	ops->close(e);
 	ops->close(NULL);
 }
