@@ -49,10 +49,9 @@ struct rfl_work_file {
 	const char *path;
 	enum rfl_dtype dtype;
 	bool master_weights;
-	int optimizer; /* enum rfl_optimizer_kind */
-	int attention; /* enum rfl_attention; -1: another program's */
-	const char
-		*unlike; /* describes work that was counted but that no run performs; NULL: none */
+	int optimizer;      /* enum rfl_optimizer_kind */
+	int attention;      /* enum rfl_attention; -1: another program's */
+	const char *unlike; /* describes counted work that no run performs; NULL: none */
 	size_t nmodels;
 	struct model *models;
 	struct rfl_arena *arena; /* owns everything above */

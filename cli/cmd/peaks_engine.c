@@ -221,8 +221,7 @@ static enum rfl_rc measure_product(struct job *j, struct rfl_engine_peak *p, str
 			const double step_s = run.row.step_ms_median * 1e-3;
 
 			take(j, p, &run, flops, sizes[i]);
-			if (run.rc ==
-			    RFL_OK) { /* otherwise, for example, too little memory for this size */
+			if (run.rc == RFL_OK) { /* else, e.g., too little memory for this size */
 				rfl_log(RFL_LOG_DEBUG, "%s: %lld: %.4g GFLOP/s", p->key,
 					(long long)sizes[i], flops / run.row.step_ms_min * 1e-6);
 				rate = fmax(rate, flops / step_s);

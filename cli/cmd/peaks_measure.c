@@ -544,7 +544,7 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 		"matrix products and, unless the file has a better value, the bandwidth of "
 		"elementwise operations.\n\nIf the file already contains the environment, "
 		"ceilings that were not measured are kept. Use an idle machine, because other "
-		"programs lower the result: disturbed repeats are repeated, and remaining doubts "
+		"programs lower the result: disturbed repeats are run again, and remaining doubts "
 		"are recorded in the file and reported by 'peaks check', 'points' and 'plot'.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_gpu --backend cuda --output peaks.json\n"

@@ -79,7 +79,7 @@ struct list {
 };
 
 /* clang-format off */
-/* The variables. `backend` is the backend of `env`, if its ceilings are not those of a processor; `image` is
+/* The variables. `backend` is that of `env`, if its ceilings are not those of a processor; `image` is
  * the image size of all cells (none if they differ); `context` lists the context lengths (none if a
  * cell uses its model's default); `record` is the file of the environments (none if there is none). */
 #define VARIABLES(X) \
