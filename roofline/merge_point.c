@@ -169,8 +169,9 @@ static void fill_counters(struct rfl_merge_job *job, const struct rfl_config *c,
 	p->zero_flop_kernels = rfl_merge__copy(job, m->zero_kernels);
 }
 
-/* Fill in rate and times. The rate is that of the summary, divided by the number of roofs. Times
- * are medians over the repeats that have them. */
+/* Fill in rate and times. The rate is that of the summary, divided by the number of roofs. The step
+ * time is that at the mean rate, which is the mean of the runs' step times weighted by their rates;
+ * the phases are means with the same weights, so that they add up to it. */
 static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config *c,
 			     struct rfl_point *p, struct rfl_err *err)
 {
@@ -181,31 +182,39 @@ static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config 
 	const struct {
 		size_t at;
 		double *to;
-	} parts[] = {
-		{ offsetof(struct rfl_run_times, step_ms_median), &p->step_median_s },
+	} phases[] = {
 		{ offsetof(struct rfl_run_times, fwd_ms_mean), &p->fwd_ms },
 		{ offsetof(struct rfl_run_times, bwd_ms_mean), &p->bwd_ms },
 		{ offsetof(struct rfl_run_times, opt_ms_mean), &p->opt_ms },
 		{ offsetof(struct rfl_run_times, data_wait_ms_mean), &p->data_wait_ms },
 	};
+	struct rfl_stats medians = { .median = NAN };
 	double *values = rfl_arena_array(job->arena, c->nruns, sizeof(*values));
+	size_t n = 0;
 	enum rfl_rc rc = rfl_arena_check(job->arena, "points", err);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
-		struct rfl_stats stats = { .median = NAN };
-		size_t n = 0;
+	for (size_t k = 0; k < c->nruns && rc == RFL_OK; k++) {
+		values[n] = rfl_runs_times(runs, c->runs[k].run)->step_ms_median;
+		n += isnan(values[n]) ? 0 : 1;
+	}
+	if (n)
+		rc = rfl_stats_describe(values, n, &medians, err);
+	p->step_median_s = medians.median / 1e3;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(phases); i++) {
+		double mean = 0, weights = 0;
 
 		for (size_t k = 0; k < c->nruns; k++) {
 			const void *times = rfl_runs_times(runs, c->runs[k].run);
+			double ms;
 
-			memcpy(&values[n], (const char *)times + parts[i].at, sizeof(*values));
-			n += isnan(values[n]) ? 0 : 1;
+			memcpy(&ms, (const char *)times + phases[i].at, sizeof(ms));
+			if (isnan(ms)) /* some repeats may lack it */
+				continue;
+			weights += c->runs[k].value;
+			mean += (ms - mean) * (c->runs[k].value / weights);
 		}
-		if (n)
-			rc = rfl_stats_describe(values, n, &stats, err);
-		*parts[i].to = stats.median;
+		*phases[i].to = weights > 0 ? mean : (double)NAN;
 	}
-	p->step_median_s /= 1e3;
 	p->step_s = samples / c->rate.mean;
 	p->samples_per_s = (double)p->batch / p->step_s;
 	p->samples_per_s_std = c->rate.std * (double)p->batch / samples;

@@ -85,8 +85,13 @@ static void repeats_give_mean_and_range(void **state)
 	static const double ms[] = { 500, 520, 480, 510 };
 	const struct rfl_point *p;
 
-	for (size_t i = 0; i < 4; i++)
-		add_run(f, "lab_cpu", "aa", 4, ms[i])->data_wait_ms_mean = 100 + (double)i;
+	for (size_t i = 0; i < 4; i++) {
+		struct rfl_ledger_row *row = add_run(f, "lab_cpu", "aa", 4, ms[i]);
+
+		row->data_wait_ms_mean = 100 + (double)i;
+		row->fwd_ms_mean = 150;
+		row->bwd_ms_mean = ms[i] - 150 - row->data_wait_ms_mean;
+	}
 	use_peaks(f, state, SMALL_PEAKS);
 	assert_ok(merge(f), &f->err);
 	set(&f->rows[2].flags, "drift unstable_not");
@@ -106,8 +111,13 @@ static void repeats_give_mean_and_range(void **state)
 	assert_close(p->step_s_lo, 0.48, 1e-14);
 	assert_close(p->step_s_hi, 0.52, 1e-14);
 	assert_string_equal(p->step_source, "min-max of the repeats");
-	assert_close(p->data_wait_ms, 101.5, 1e-15);
-	/* 101.5 / 505 = 20.1 % */
+	/* weighted by the rates, so that the phases add up to the step */
+	assert_close(p->data_wait_ms,
+		     (100 / .5 + 101 / .52 + 102 / .48 + 103 / .51) /
+			     (1 / .5 + 1 / .52 + 1 / .48 + 1 / .51),
+		     1e-14);
+	assert_close(p->fwd_ms + p->bwd_ms + p->data_wait_ms, 1e3 * p->step_s, 1e-14);
+	/* 101.5 / 502 = 20.2 % */
 	assert_non_null(strstr(p->verdict, "waiting for data takes 20 % of the step"));
 	fixture_free(f);
 }
