@@ -316,7 +316,7 @@ static void say_spread(struct analysis *a)
 	if (drifting)
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
 			      "%zu configuration%s from the first repeat to the last by more than "
-			      "%g %%.",
+			      "%g %% and by more than the 95 %% confidence interval of the drift.",
 			      drifting, drifting == 1 ? " drifts" : "s drift",
 			      100 * RFL_REPEATS_DRIFT_MAX);
 	if (outliers)

@@ -79,7 +79,7 @@ static void put_flags(unsigned flags, bool people, struct rfl_buf *out)
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
 		if (flags & words[i].flag)
-			rfl_buf_printf(out, "%s%s", out->len ? " " : "",
+			rfl_buf_printf(out, "%s%s", !out->len ? "" : people ? "; " : " ",
 				       people ? words[i].said : words[i].word);
 }
 
@@ -156,7 +156,7 @@ struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people, co
 		rfl_buf_reset(&flags);
 		rfl_buf_reset(&run_flags);
 		rfl_buf_reset(&values);
-		/* people read "spread > 5 % drift; 2 of 3 runs loader_bound" */
+		/* people read "spread > 5 %; drift; 2 of 3 runs loader_bound" */
 		put_flags(c->flags, people, &flags);
 		put_run_flags(c, people, people ? &flags : &run_flags);
 		if (people && c->failed)

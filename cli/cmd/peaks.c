@@ -177,7 +177,7 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 		return rc;
 	rfl_clock_iso(today);
 	doubts = rfl_peaks_check(peaks, today, print_doubt, cli);
-	rfl_cli_printf(cli, "%s: %zu environment%s, valid format, %zu doubtful value%s\n",
+	rfl_cli_printf(cli, "%s: %zu environment%s, valid format, %zu doubt%s\n",
 		       peaks->path, peaks->nenvs, peaks->nenvs == 1 ? "" : "s", doubts,
 		       doubts == 1 ? "" : "s");
 	rfl_peaks_free(peaks);
