@@ -84,8 +84,10 @@ static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_
 	    (rc = rfl_peaks_edit_save(edit, err)))
 		goto done;
 	log_ignored(&in);
-	rfl_cli_printf(cli, "%s: %s: %zu compute and %zu memory cells of %s\n", a->output, a->env,
-		       json_object_size(in.compute), json_array_size(in.memory),
+	rfl_cli_printf(cli, "%s: %s: %zu compute and %zu memory ceiling%s; kind %s, device %s\n",
+		       a->output, a->env, json_object_size(in.compute), json_array_size(in.memory),
+		       json_array_size(in.memory) == 1 ? "" : "s",
+		       json_string_value(json_object_get(env, "kind")),
 		       json_string_value(json_object_get(device, "name")));
 done:
 	json_decref(env);
