@@ -1,4 +1,10 @@
-/* alloc.h - heap memory with overflow checks, and arenas. */
+/*
+ * alloc.h - heap memory and arenas.
+ *
+ * Memory that runs out ends the process: these functions never return NULL, so callers need no
+ * checks and no error path that cannot be tested. Only large blocks whose size the user chooses
+ * (batches, images, benchmark arrays) come from rfl_try_array(), which can fail.
+ */
 #ifndef RFL_BASE_ALLOC_H
 #define RFL_BASE_ALLOC_H
 
@@ -7,59 +13,77 @@
 
 #include "base/err.h"
 
-/** Allocate n * size zeroed bytes; release with free(). NULL on overflow or out of memory. */
+/**
+ * Set what happens when memory runs out. The handler must not return and must not allocate; a
+ * program that embeds the library may leave it with longjmp(). Without a handler, the process
+ * aborts. Not thread-safe; call it once, first.
+ */
+void rfl_set_out_of_memory(void (*handler)(void));
+
+/** Call the handler. For code that allocates through another library. */
+RFL_NORETURN void rfl_out_of_memory(void);
+
+/** Allocate n * size zeroed bytes; release with free(). */
 void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
 
-/** Fail with RFL_ENOMEM and "<what>: out of memory". @return RFL_ENOMEM */
-enum rfl_rc rfl_no_memory(struct rfl_err *err, const char *what);
+/** As rfl_alloc_array(), but NULL on overflow or if memory runs out. */
+void *rfl_try_array(size_t n, size_t size) RFL_WARN_UNUSED;
+
+/** Copy a string; release with free(). NULL remains NULL. */
+char *rfl_strdup(const char *s) RFL_WARN_UNUSED;
 
 /**
  * Make room for `need` elements in a growing array owned by the caller:
  *
- *     rc = rfl_grow(&list->items, &list->cap, list->n + 1, MAX_ITEMS, err);
+ *     rfl_reserve(&list->items, &list->cap, list->n + 1);
  *
  * The capacity at least doubles; new elements are not zeroed. To grow several arrays of one length,
  * pass each a copy of the capacity and store it after all have grown.
  *
  * @param items  address of the caller's pointer, NULL at first; free() releases the array
  * @param cap    elements that fit; 0 at first
- * @param max    maximum of `need`; SIZE_MAX for no limit
- * @return RFL_OK, RFL_EOVERFLOW above max, RFL_ENOMEM; array and capacity are unchanged on failure
  */
-#define rfl_grow(items, cap, need, max, err) \
-	rfl_grow_bytes((items), (cap), (need), sizeof(**(items)), (max), (err))
+#define rfl_reserve(items, cap, need) \
+	rfl_reserve_bytes((items), (cap), (need), sizeof(**(items)))
 
-/** Used by rfl_grow(): `items` is the address of a pointer to objects of `size` bytes. */
-enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
+/** Used by rfl_reserve(): `items` is the address of a pointer to objects of `size` bytes. */
+void rfl_reserve_bytes(void *items, size_t *cap, size_t need, size_t size);
 
 /** An arena: objects that are all freed together. Not thread-safe. Memory is zeroed and aligned for
  * any type. With RFL_ARENA_DEBUG (the asan preset) each object has a separate malloc block, so that
  * the address sanitizer detects overruns. */
 struct rfl_arena;
 
-/** Create an arena that does not grow beyond max_bytes (0: 1 GiB). NULL if out of memory. */
-struct rfl_arena *rfl_arena_new(size_t max_bytes) RFL_WARN_UNUSED;
+struct rfl_arena *rfl_arena_new(void) RFL_WARN_UNUSED;
 
 /** Release every object. Accepts NULL. */
 void rfl_arena_free(struct rfl_arena *a);
 
-/** Allocate n * size zeroed bytes in the arena; NULL on overflow, above its limit, on error, and if
- * the arena is NULL because it could not be created. */
+/** Allocate n * size zeroed bytes in the arena. */
 void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size) RFL_WARN_UNUSED;
 
-/** RFL_ENOMEM if the arena is NULL or any allocation in it has failed: a caller that can do without
- * an object until the end checks only once. The message begins with `what`. */
-enum rfl_rc rfl_arena_check(const struct rfl_arena *a, const char *what,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Let `a` own the objects of another arena as well; they do not count towards its limit. */
+/** Let `a` own the objects of another arena as well. */
 void rfl_arena_join(struct rfl_arena *a, struct rfl_arena *take_other);
 
-/** Copy a string into the arena; NULL on failure. */
+/** Copy a string into the arena. NULL remains NULL. */
 char *rfl_arena_strdup(struct rfl_arena *a, const char *s) RFL_WARN_UNUSED;
 
-/** Format a string in the arena; NULL on failure. */
+/** Format a string in the arena. */
 char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...) RFL_PRINTF(2, 3) RFL_WARN_UNUSED;
+
+/* Leftovers of the time when allocations could fail; callers move to the functions above. */
+enum rfl_rc rfl_no_memory(struct rfl_err *err, const char *what);
+#define rfl_grow(items, cap, need, max, err) \
+	rfl_grow_bytes((items), (cap), (need), sizeof(**(items)), (max), (err))
+enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+static inline enum rfl_rc rfl_arena_check(const struct rfl_arena *a, const char *what,
+					  struct rfl_err *err)
+{
+	(void)a;
+	(void)what;
+	(void)err;
+	return RFL_OK;
+}
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 #define FIRST_CAP 256
 
 void rfl_buf_init(struct rfl_buf *b, size_t max)
@@ -22,7 +24,7 @@ void rfl_buf_fini(struct rfl_buf *b)
 void rfl_buf_reset(struct rfl_buf *b)
 {
 	b->len = 0;
-	b->failed = b->full = false;
+	b->failed = false;
 	if (b->data)
 		b->data[0] = '\0';
 }
@@ -31,7 +33,6 @@ void rfl_buf_reset(struct rfl_buf *b)
 static bool reserve(struct rfl_buf *b, size_t more)
 {
 	size_t need, cap;
-	char *data;
 
 	if (b->failed)
 		return false;
@@ -40,7 +41,7 @@ static bool reserve(struct rfl_buf *b, size_t more)
 	if (b->max > SIZE_MAX / 2)
 		b->max = SIZE_MAX / 2;
 	if (more > b->max - b->len) {
-		b->failed = b->full = true;
+		b->failed = true;
 		return false;
 	}
 	need = b->len + more + 1;
@@ -49,13 +50,7 @@ static bool reserve(struct rfl_buf *b, size_t more)
 	cap = b->cap ? b->cap : FIRST_CAP;
 	while (cap < need)
 		cap *= 2;
-	data = realloc(b->data, cap);
-	if (!data) {
-		b->failed = true;
-		return false;
-	}
-	b->data = data;
-	b->cap = cap;
+	rfl_reserve(&b->data, &b->cap, cap);
 	return true;
 }
 
@@ -78,7 +73,7 @@ void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap)
 	va_copy(again, ap);
 	len = vsnprintf(small, sizeof(small), fmt, ap);
 	if (len < 0) {
-		b->failed = true;
+		b->failed = true; /* longer than INT_MAX */
 	} else if ((size_t)len < sizeof(small)) {
 		rfl_buf_append(b, small, (size_t)len);
 	} else if (reserve(b, (size_t)len)) {
@@ -99,10 +94,7 @@ void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...)
 
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what, struct rfl_err *err)
 {
-	if (!b->failed)
-		return RFL_OK;
-	if (b->full)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: larger than the %zu bytes allowed",
-				what, b->max);
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", what);
+	return b->failed ? rfl_fail(err, RFL_EOVERFLOW, 0, "%s: larger than the %zu bytes allowed",
+				  what, b->max)
+		       : RFL_OK;
 }

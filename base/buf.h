@@ -19,8 +19,7 @@ struct rfl_buf {
 	size_t len;  /**< bytes without the NUL */
 	size_t cap;  /**< bytes allocated */
 	size_t max;  /**< largest `len` allowed */
-	bool failed; /**< out of memory, or max reached */
-	bool full;   /**< failed because max was reached */
+	bool failed; /**< max was reached; later text is lost */
 };
 
 #define RFL_BUF_MAX_DEFAULT ((size_t)256 << 20)
@@ -31,7 +30,7 @@ void rfl_buf_init(struct rfl_buf *b, size_t max);
 /** Release the memory; the buffer can be used again. */
 void rfl_buf_fini(struct rfl_buf *b);
 
-/** Empty the buffer and clear its failure, keeping its memory. */
+/** Empty the buffer, keeping its memory. */
 void rfl_buf_reset(struct rfl_buf *b);
 
 void rfl_buf_append(struct rfl_buf *b, const void *data, size_t len);
@@ -52,7 +51,7 @@ static inline const char *rfl_buf_str(const struct rfl_buf *b)
 	return b->data ? b->data : "";
 }
 
-/** RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW with a message that names `what`. */
+/** RFL_OK; RFL_EOVERFLOW with a message that names `what`. */
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -5,6 +5,7 @@
 #define RFL_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define RFL_VPRINTF(fmt)      __attribute__((format(printf, fmt, 0)))
 #define RFL_WARN_UNUSED       __attribute__((warn_unused_result))
+#define RFL_NORETURN          __attribute__((noreturn))
 #define RFL_EXPORT            __attribute__((visibility("default")))
 #define RFL_ALIGNED(n)        __attribute__((aligned(n)))
 #define RFL_NOINLINE          __attribute__((noinline))

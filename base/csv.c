@@ -105,9 +105,9 @@ static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err
 /* Check the size of the row after appending to it. */
 static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
 {
-	if (csv->no_memory || (csv->text.failed && !csv->text.full))
+	if (csv->no_memory)
 		return fail_no_memory(csv, err);
-	if (csv->text.full || csv_get_buffer_size(csv->parser) > ROW_MAX)
+	if (csv->text.failed || csv_get_buffer_size(csv->parser) > ROW_MAX)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: a row of more than %zu bytes begins here; close its quote",
 				csv->path, csv->line, ROW_MAX);
@@ -337,7 +337,7 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 	rfl_buf_init(&csv->text, ROW_MAX);
 	csv->path = strdup(path);
 	csv->block = malloc(BLOCK_SIZE);
-	csv->arena = rfl_arena_new(0);
+	csv->arena = rfl_arena_new();
 	if (!csv->path || !csv->block || !csv->arena)
 		goto no_memory;
 	if (text) /* the cast is safe: opened for reading only */

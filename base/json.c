@@ -5,12 +5,12 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
@@ -18,27 +18,18 @@
 #define SHORT_ARRAY 16   /* maximum length of a list of numbers on one line */
 #define ONE_LINE    (-1) /* nesting level that disables line breaks */
 
-/* jansson's lexer reports a failed allocation as a syntax error. Its allocator is wrapped once to
- * record failures, so that a file too large for memory is not reported as invalid. */
-static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
-static json_malloc_t inner_malloc;
-static _Thread_local bool out_of_memory;
-
-static void *watched_malloc(size_t size)
+static void *checked_malloc(size_t size)
 {
-	void *p = inner_malloc(size);
+	void *p = malloc(size);
 
 	if (!p)
-		out_of_memory = true;
+		rfl_out_of_memory();
 	return p;
 }
 
-static void watch_allocator(void)
+void rfl_json_setup(void)
 {
-	json_free_t inner_free;
-
-	json_get_alloc_funcs(&inner_malloc, &inner_free);
-	json_set_alloc_funcs(watched_malloc, inner_free);
+	json_set_alloc_funcs(checked_malloc, free);
 }
 
 /* Why a text cannot be JSON, judged by its first characters; NULL if it may be. */
@@ -69,15 +60,11 @@ enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_
 
 	if (why)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, why);
-	pthread_once(&watch_once, watch_allocator);
-	out_of_memory = false;
 	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
 	if (value) {
 		*ret = value;
 		return RFL_OK;
 	}
-	if (out_of_memory || je.text[0] == '\0' || json_error_code(&je) == json_error_out_of_memory)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	if (je.line < 1)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, je.text);
 	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s", name, je.line, je.column, je.text);

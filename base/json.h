@@ -15,6 +15,9 @@
 #include "base/err.h"
 #include "base/num.h"
 
+/** Let jansson end the process when memory runs out (base/alloc.h). Call it once, first. */
+void rfl_json_setup(void);
+
 /** The location of a value, for messages: file and JSON pointer (RFC 6901). */
 struct rfl_where {
 	const char *file; /**< borrowed */
@@ -56,7 +59,7 @@ const char *rfl_json_show(const json_t *value, char *out, size_t size);
  * @return `number` or a text that belongs to the value */
 const char *rfl_json_scalar(const json_t *value, char number[RFL_NUM_MAX]);
 
-/** Create a real, or JSON null for NaN and infinities. New reference; NULL if out of memory. */
+/** Create a real, or JSON null for NaN and infinities. New reference. */
 json_t *rfl_json_real(double value);
 
 /** Add a member. The object becomes NULL when memory runs out; adding it to another one then fails,

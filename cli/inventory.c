@@ -275,7 +275,7 @@ enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, siz
 	enum rfl_rc rc = RFL_OK;
 
 	if (inv)
-		inv->arena = rfl_arena_new(0);
+		inv->arena = rfl_arena_new();
 	if (!inv || !inv->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(registries) && rc == RFL_OK; i++) {

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "base/proc.h"
 #include "cli/cmd.h"
@@ -22,7 +23,7 @@
 
 #define LAST_SECOND INT64_C(253402300799) /* the last second of the year 9999 */
 
-/* The folders in ROOFLINE_PLUGIN_PATH, followed by the built-in one. NULL: out of memory. */
+/* The folders in ROOFLINE_PLUGIN_PATH, followed by the built-in one. */
 static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
 {
 	const char *path = getenv("ROOFLINE_PLUGIN_PATH");
@@ -30,15 +31,13 @@ static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
 	const char **dirs;
 	size_t n = 0, most = 2;
 
-	for (const char *c = copy; c && *c != '\0'; c++)
+	for (const char *c = copy; *c != '\0'; c++)
 		most += *c == ':';
 	dirs = rfl_arena_array(a, most + 1, sizeof(*dirs));
-	if (!copy || !dirs)
-		return NULL;
 	for (char *dir = strtok_r(copy, ":", &rest); dir; dir = strtok_r(NULL, ":", &rest))
 		dirs[n++] = dir;
 	dirs[n] = rfl_arena_printf(a, "%s/" RFL_PLUGINDIR, prefix);
-	return dirs[n] ? dirs : NULL;
+	return dirs;
 }
 
 /* Reset inherited signal dispositions. Open closed standard streams, because otherwise the next
@@ -72,16 +71,28 @@ static enum rfl_rc check_process(struct rfl_err *err)
 			(unsigned long long)stack.rlim_cur / 1024);
 }
 
+static void out_of_memory(void)
+{
+	static const char text[] = "roofline: out of memory\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(1); /* nothing else can be done */
+	_exit(1);
+}
+
 int main(int argc, char **argv)
 {
 	struct rfl_cli cli = { .out = stdout, .err = stderr };
-	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_err err = RFL_ERR_INIT;
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	struct rfl_arena *arena;
 	char *self = NULL, *prefix, *slash;
 	int64_t unix_s;
 	int code = 1;
 
+	rfl_set_out_of_memory(out_of_memory);
+	rfl_json_setup();
+	arena = rfl_arena_new();
 	if (check_process(&err) != RFL_OK || !(self = rfl_proc_self(&err)))
 		goto done;
 	if (epoch && *epoch != '\0') { /* makes output files reproducible */
@@ -97,17 +108,13 @@ int main(int argc, char **argv)
 		rfl_clock_fix(unix_s);
 		code = 1;
 	}
-	prefix = arena ? rfl_arena_strdup(arena, self) : NULL;
+	prefix = rfl_arena_strdup(arena, self);
 	for (int i = 0; i < 2; i++) /* "/opt/x/bin/roofline" -> "/opt/x" */
-		if (prefix && (slash = strrchr(prefix, '/')))
+		if ((slash = strrchr(prefix, '/')))
 			*slash = '\0';
 	cli.self = self;
-	cli.data_dir = prefix ? rfl_arena_printf(arena, "%s/" RFL_DATADIR, prefix) : NULL;
-	cli.plugin_dirs = prefix ? plugin_dirs(arena, prefix) : NULL;
-	if (!cli.data_dir || !cli.plugin_dirs) {
-		rfl_fail(&err, RFL_ENOMEM, 0, "out of memory");
-		goto done;
-	}
+	cli.data_dir = rfl_arena_printf(arena, "%s/" RFL_DATADIR, prefix);
+	cli.plugin_dirs = plugin_dirs(arena, prefix);
 	cli.terminal = isatty(STDOUT_FILENO) == 1;
 	cli.progress = isatty(STDERR_FILENO) == 1;
 	code = rfl_cli_main(&cli, argc, argv);

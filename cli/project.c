@@ -80,7 +80,7 @@ static enum rfl_rc look(struct rfl_project *p, struct rfl_err *err)
 	size_t levels = 0;
 
 	p->looked = true;
-	p->arena = rfl_arena_new(0);
+	p->arena = rfl_arena_new();
 	if (!p->arena)
 		return rfl_no_memory(err, NAME);
 	if (getcwd(here, sizeof(here)))

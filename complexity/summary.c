@@ -47,7 +47,7 @@ static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 	const bool layers = s->options.by == RFL_SUMMARY_BY_LAYER;
 	const char *loss = rfl_op_info_of(RFL_OP_CROSS_ENTROPY)->name;
 	const size_t nnodes = (size_t)s->net->nnodes, parts = nnodes + STEP_ROWS;
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_summary_rows *r = arena ? rfl_arena_array(arena, 1, sizeof(*r)) : NULL;
 
 	if (!r)

@@ -181,7 +181,7 @@ enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_clas
 	enum rfl_rc rc = RFL_OK;
 
 	if (set)
-		set->arena = rfl_arena_new(0);
+		set->arena = rfl_arena_new();
 	if (set && set->arena)
 		set->dir = rfl_arena_printf(set->arena, "%s/%s", dir, part);
 	if (!set || !set->dir)

@@ -22,7 +22,7 @@ struct rfl_column_map *rfl_column_map_new(void)
 
 	if (!map)
 		return NULL;
-	map->arena = rfl_arena_new((size_t)64 << 20);
+	map->arena = rfl_arena_new();
 	if (!map->arena) {
 		free(map);
 		return NULL;

@@ -548,7 +548,7 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	runs->metric = metric;
 	runs->timed = timed;
 	runs->likes = (struct rfl_row_index){ .hash = like_hash, .alike = like_alike };
-	runs->arena = rfl_arena_new(0);
+	runs->arena = rfl_arena_new();
 	runs->files = rfl_alloc_array(npaths, sizeof(*runs->files));
 	runs->ledger = calloc(1, sizeof(*runs->ledger));
 	if (!runs->arena || !runs->files || !runs->ledger) {

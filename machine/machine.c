@@ -279,7 +279,7 @@ static void identify(struct rfl_machine *m, const char *root)
 
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_machine *m = rfl_arena_array(arena, 1, sizeof(*m));
 	enum rfl_rc rc = rfl_arena_check(arena, "description of the machine", err);
 

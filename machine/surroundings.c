@@ -290,7 +290,7 @@ static void find_interfaces(struct rfl_surroundings *s, const char *root)
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
 				 struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_surroundings *s = rfl_arena_array(arena, 1, sizeof(*s));
 	int64_t value;
 	char text[128];

@@ -88,7 +88,7 @@ static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv
 
 enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_device_sheet *sheets = NULL;
 	struct rfl_devices *devices = NULL;
 	struct rfl_csv *csv = NULL;

@@ -60,7 +60,7 @@ static enum rfl_rc check(const struct rfl_peaks_edit *e, struct rfl_err *err)
 	struct rfl_peaks p = { .path = e->path };
 	enum rfl_rc rc;
 
-	p.arena = rfl_arena_new(0);
+	p.arena = rfl_arena_new();
 	if (!p.arena)
 		return no_memory(e, err);
 	rc = rfl_peaks__parse(e->root, &p, err);

@@ -380,7 +380,7 @@ enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *path, stru
 	if (rc != RFL_OK)
 		goto done;
 	p = calloc(1, sizeof(*p));
-	if (!p || !(p->arena = rfl_arena_new(0)) || !(p->path = rfl_arena_strdup(p->arena, path)) ||
+	if (!p || !(p->arena = rfl_arena_new()) || !(p->path = rfl_arena_strdup(p->arena, path)) ||
 	    !(p->text = rfl_arena_strdup(p->arena, text))) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		goto done;

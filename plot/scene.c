@@ -73,7 +73,7 @@ size_t rfl_text_line(const char *text, enum rfl_face face, double size, double w
 
 struct rfl_scene *rfl_scene_new(double width, double height)
 {
-	struct rfl_arena *arena = rfl_arena_new((size_t)64 << 20);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_scene *s = arena ? rfl_arena_array(arena, 1, sizeof(*s)) : NULL;
 
 	if (!s) {

@@ -145,7 +145,7 @@ enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char
 	if (rc == RFL_OK && data->before)
 		rc = write_points(out, "before", data->before, envs, nenvs, err);
 	rfl_buf_putc(out, '}');
-	if (rc == RFL_OK && (out->full || out->len > RFL_DATA_MAX))
+	if (rc == RFL_OK && (out->failed || out->len > RFL_DATA_MAX))
 		rc = rfl_fail(err, RFL_EOVERFLOW, 0,
 			      "%s: the points take more than %zu MiB in a picture; use --no-data",
 			      data->points_name, RFL_DATA_MAX >> 20);
@@ -201,7 +201,7 @@ static enum rfl_rc unpack(struct rfl_span packed, const char *path, struct rfl_b
 		rfl_buf_append(out, block, sizeof(block) - z.avail_out);
 	}
 	(void)inflateEnd(&z);
-	if (out->full)
+	if (out->failed)
 		return too_large(path, err);
 	if (status != Z_STREAM_END && !out->failed)
 		return damaged(path, "the roofline data cannot be decompressed", err);
@@ -227,7 +227,7 @@ static enum rfl_rc chunk_text(struct rfl_span chunk, const char *path, struct rf
 	if (*compressed)
 		return unpack(text, path, out, err);
 	rfl_buf_append(out, text.at, text.len);
-	return out->full ? too_large(path, err) : rfl_buf_check(out, path, err);
+	return out->failed ? too_large(path, err) : rfl_buf_check(out, path, err);
 }
 
 static enum rfl_rc read_png(struct rfl_span file, const char *path, struct rfl_buf *out,
@@ -386,7 +386,7 @@ static enum rfl_rc element_text(struct rfl_span s, const char *path, struct rfl_
 			s = rfl_span_from(s, n);
 		}
 	}
-	if (out->full)
+	if (out->failed)
 		return too_large(path, err);
 	return damaged(path, "the file is cut off", err);
 }

@@ -25,7 +25,7 @@ struct rfl_page *rfl_page_new(enum rfl_format format, const char *title, const c
 	if (!p)
 		return NULL;
 	p->format = format;
-	p->arena = rfl_arena_new(0);
+	p->arena = rfl_arena_new();
 	p->failed = !p->arena;
 	if (p->arena) {
 		p->title = copy(p, title);

@@ -712,7 +712,7 @@ static void put_file(struct pdf *d, struct rfl_buf *out)
 
 enum rfl_rc rfl_page__pdf(const struct rfl_page *p, struct rfl_buf *out, struct rfl_err *err)
 {
-	struct pdf d = { .page = p, .err = err, .arena = rfl_arena_new(0) };
+	struct pdf d = { .page = p, .err = err, .arena = rfl_arena_new() };
 
 	d.sheets = d.arena ? rfl_arena_array(d.arena, p->n + 1, sizeof(*d.sheets)) : NULL;
 	d.context = d.sheets ? fonts_open(p->font_dir) : NULL;

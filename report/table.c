@@ -48,7 +48,7 @@ struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n, unsig
 
 	if (!t)
 		return NULL;
-	t->arena = rfl_arena_new(0);
+	t->arena = rfl_arena_new();
 	t->columns = rfl_alloc_array(n, sizeof(*t->columns));
 	t->widths = rfl_alloc_array(n, sizeof(*t->widths));
 	if (!t->arena || !t->columns || !t->widths) {

@@ -37,7 +37,7 @@ struct rfl_points *rfl_points_new(size_t n)
 		return NULL;
 	*pts = (struct rfl_points){ .n = n,
 				    .points = rfl_point__array(n),
-				    .arena = rfl_arena_new(SIZE_MAX) };
+				    .arena = rfl_arena_new() };
 	if (pts->points && pts->arena)
 		return pts;
 	rfl_points_free(pts);

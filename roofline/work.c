@@ -264,7 +264,7 @@ static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct
 
 enum rfl_rc rfl_work_file_load(const char *path, struct rfl_work_file **ret, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_work_file *f = rfl_arena_array(arena, 1, sizeof(*f));
 	json_t *root = NULL;
 	enum rfl_rc rc = rfl_arena_check(arena, path, err);
@@ -496,7 +496,7 @@ static void add_cost(const struct plan *p, const struct rfl_cost *cost, struct r
 enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_work_layers *ret,
 				  struct rfl_err *err)
 {
-	struct rfl_work_layers l = { .arena = rfl_arena_new(0) };
+	struct rfl_work_layers l = { .arena = rfl_arena_new() };
 	struct counted c = { .net = NULL };
 	struct plan p;
 	size_t n = 0;

@@ -143,7 +143,7 @@ enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list 
 	DIR *d;
 
 	if (list)
-		list->arena = rfl_arena_new((size_t)1 << 20);
+		list->arena = rfl_arena_new();
 	if (!list || !list->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
 	for (; rc == RFL_OK && *dirs; dirs++) {

@@ -123,7 +123,7 @@ static enum rfl_rc add_rows(struct job *j, struct rfl_err *err)
 	const struct rfl_opt_int_list *w = &a->warmup_study;
 	const size_t nwarm = w->n ? w->n : 1;
 
-	j->s->arena = rfl_arena_new(0);
+	j->s->arena = rfl_arena_new();
 	j->s->rows = rfl_alloc_array(nwarm * a->graphs.n * a->precisions.n * a->attentions.n *
 					     p->nmodels * a->contexts.n,
 				     sizeof(*j->s->rows));

@@ -287,7 +287,7 @@ static const struct rfl_column columns[] = {
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const enum rfl_format format = (enum rfl_format)((const struct doctor_args *)args)->format;
-	struct doctor d = { .arena = rfl_arena_new(0) };
+	struct doctor d = { .arena = rfl_arena_new() };
 	struct rfl_inventory *inv = NULL;
 	struct rfl_table *t;
 	bool works = true;

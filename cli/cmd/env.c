@@ -76,7 +76,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	const struct env_args *a = args;
 	struct rfl_env_engine engines[ENGINES_MAX];
 	struct rfl_env_result result = { .document = NULL };
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_gpus *gpus = NULL;
 	struct rfl_buf out;
 	struct rfl_env_spec spec = {

@@ -475,7 +475,7 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_arg
 	struct job j = {
 		.cli = cli,
 		.args = a,
-		.arena = rfl_arena_new(0),
+		.arena = rfl_arena_new(),
 		.in = { .overlay = a->layout == LAYOUT_OVERLAY,
 			.kind = (enum rfl_plot_kind)a->kind,
 			.before_name = a->against ? rfl_path_base(a->against) : NULL,
@@ -579,7 +579,7 @@ static bool is_roofline(const struct rfl_plot_args *a)
 /* Redraw a picture, with its options as defaults of the command line. */
 static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_figure_data *picture = NULL;
 	struct rfl_plot_args a = { .points = NULL };
 	enum rfl_rc rc = arena ? rfl_figure_data_load(path, &picture, err) : no_memory(err);

@@ -172,7 +172,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.skip_missing = a->skip_missing,
 	};
 	struct rfl_merge_report report = { .unjoined = 0 };
-	struct rfl_arena *texts = rfl_arena_new(0);
+	struct rfl_arena *texts = rfl_arena_new();
 	struct rfl_counter_steps *steps = NULL;
 	struct rfl_runs *runs = NULL;
 	struct rfl_peaks *peaks = NULL;

@@ -425,7 +425,7 @@ done:
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct report_args *a = args;
-	struct job j = { .args = a, .arena = rfl_arena_new(0) };
+	struct job j = { .args = a, .arena = rfl_arena_new() };
 	struct rfl_page *page = NULL;
 	enum rfl_rc rc;
 

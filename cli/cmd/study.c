@@ -634,7 +634,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct study s = { .cli = cli,
 			   .a = a,
 			   .path = a->operands.items[0],
-			   .arena = rfl_arena_new(0),
+			   .arena = rfl_arena_new(),
 			   .err = err };
 	struct rfl_stop stop;
 

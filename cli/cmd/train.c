@@ -344,7 +344,7 @@ static enum rfl_rc choose_device(struct rfl_cli *cli, const char *engine, const 
 				 struct rfl_err *err)
 {
 	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_probe probe = { .devices = "" };
 	enum rfl_rc rc = arena ? rfl_probe_engine(cli, engine, arena, &probe, err)
 			       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");

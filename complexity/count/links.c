@@ -30,7 +30,7 @@ enum { SUGGESTIONS = 3 };
 static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 				  struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	const char **names = NULL;
 	struct rfl_buf near;
 	size_t n = 0, max = (size_t)net->nnodes + 1;
@@ -325,7 +325,7 @@ static void checkpoint(struct rfl_links *links, int64_t blocks)
 enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_options *options,
 			  struct rfl_links **ret, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_links *links = arena ? rfl_arena_array(arena, 1, sizeof(*links)) : NULL;
 	enum rfl_rc rc = RFL_ENOMEM;
 	size_t n = (size_t)net->nnodes + 1;

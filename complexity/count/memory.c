@@ -511,7 +511,7 @@ static bool allocate(struct rfl_memory *m)
 enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_options *options,
 			   struct rfl_memory **ret, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_memory *m = arena ? rfl_arena_array(arena, 1, sizeof(*m)) : NULL;
 	enum rfl_rc rc;
 

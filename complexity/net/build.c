@@ -112,7 +112,7 @@ struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *famil
 	b->eps = 1e-5;
 	b->momentum = 0.1;
 	b->scope[0] = "";
-	b->arena = rfl_arena_new(ARENA_MAX);
+	b->arena = rfl_arena_new();
 	if (b->arena) {
 		b->model = rfl_arena_strdup(b->arena, model);
 		b->family = rfl_arena_strdup(b->arena, family);

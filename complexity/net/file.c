@@ -818,7 +818,7 @@ enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_n
 		.file = name,
 		.root = root,
 		.err = RFL_ERR_INIT,
-		.arena = rfl_arena_new(0),
+		.arena = rfl_arena_new(),
 	};
 	bool ok = r.arena || no_memory(&r);
 

@@ -224,7 +224,7 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out, struct
 {
 	struct writer w = {
 		.net = net,
-		.arena = rfl_arena_new(0),
+		.arena = rfl_arena_new(),
 		.names = json_object(),
 		.ids = rfl_alloc_array((size_t)net->nnodes, sizeof(*w.ids)),
 		.wanted = rfl_alloc_array((size_t)net->nnodes, sizeof(*w.wanted)),

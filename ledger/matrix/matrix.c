@@ -686,7 +686,7 @@ static enum rfl_rc build(json_t *take_root, const char *path, struct rfl_matrix 
 	struct rfl_matrix *m = calloc(1, sizeof(*m));
 	struct reader r = { .m = m, .err = err };
 
-	if (m && (m->arena = rfl_arena_new(0)) && (m->path = rfl_arena_strdup(m->arena, path))) {
+	if (m && (m->arena = rfl_arena_new()) && (m->path = rfl_arena_strdup(m->arena, path))) {
 		read_file(&r, take_root);
 		if (!r.rc)
 			add_cells(&r);

@@ -389,7 +389,7 @@ done:
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err)
 {
-	struct job m = { .to = to, .arena = rfl_arena_new(0), .sum = ret, .err = err };
+	struct job m = { .to = to, .arena = rfl_arena_new(), .sum = ret, .err = err };
 	const char *path, *lock_path;
 	int lock = -1;
 

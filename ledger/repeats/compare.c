@@ -154,7 +154,7 @@ static enum rfl_rc pool_init(struct pool *p, const struct rfl_repeats *r, size_t
 			     const struct rfl_fact *by, double threshold, struct rfl_err *err)
 {
 	*p = (struct pool){ .match = match_of(by),
-			    .arena = rfl_arena_new(SIZE_MAX / 2),
+			    .arena = rfl_arena_new(),
 			    .n = n,
 			    .works = { .hash = entry_hash, .alike = entries_alike },
 			    .c = calloc(1, sizeof(*p->c)) };

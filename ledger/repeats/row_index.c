@@ -89,7 +89,7 @@ static bool text_alike(const void *a, const void *b)
 char *rfl_texts_copy(struct rfl_texts *t, const char *text)
 {
 	if (!t->arena)
-		t->arena = rfl_arena_new(SIZE_MAX / 2);
+		t->arena = rfl_arena_new();
 	return t->arena ? rfl_arena_strdup(t->arena, text) : NULL;
 }
 

@@ -101,7 +101,7 @@ struct rfl_capture_builder *rfl_capture__empty_builder(void)
 {
 	struct rfl_capture_builder *b = calloc(1, sizeof(*b));
 
-	if (!b || !(b->arena = rfl_arena_new(0))) {
+	if (!b || !(b->arena = rfl_arena_new())) {
 		free(b);
 		return NULL;
 	}

@@ -232,7 +232,7 @@ enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 	bool open;
 	enum rfl_rc rc = RFL_OK;
 
-	if (!c || !(c->arena = rfl_arena_new(0))) {
+	if (!c || !(c->arena = rfl_arena_new())) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 		goto done;
 	}

@@ -207,7 +207,7 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 	    (rc = RFL_CUPTI_CALL(lib, activity_dropped, err, NULL, 0, &ret->lost)) != RFL_OK)
 		return rc;
 	struct buffers taken = take_buffers();
-	ret->arena = rfl_arena_new(0);
+	ret->arena = rfl_arena_new();
 	if (taken.no_memory || !ret->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
 	if (rfl_dl_open(libraries, RFL_DL_LOAD, &symbol, 1, &dl, NULL) == RFL_OK)

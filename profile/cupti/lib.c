@@ -155,7 +155,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 			       struct rfl_err *err)
 {
 	const char *const named = places->path && places->path[0] != '\0' ? places->path : NULL;
-	struct ladder l = { .arena = rfl_arena_new(0) };
+	struct ladder l = { .arena = rfl_arena_new() };
 	struct rfl_err why = RFL_ERR_INIT; /* the first error */
 	enum rfl_rc rc = RFL_OK;
 

@@ -256,7 +256,7 @@ static enum rfl_rc run(struct walk *w, struct rfl_replay *work, struct rfl_err *
 
 enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, struct rfl_err *err)
 {
-	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0) };
+	*ret = (struct rfl_counted){ .arena = rfl_arena_new() };
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	struct walk w = walk_of(NULL, ret);
@@ -416,7 +416,7 @@ enum rfl_rc rfl_cupti_count(struct rfl_cupti_target *target,
 	size_t from = 0;
 
 	work->rc = RFL_OK;
-	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = planned->metrics.n };
+	*ret = (struct rfl_counted){ .arena = rfl_arena_new(), .nvalues = planned->metrics.n };
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	do { /* all passes of a batch of ranges: after decoding, another start is not allowed */

@@ -481,7 +481,7 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 	struct rfl_formulas *f = calloc(1, sizeof(*f));
 	struct parser p = { .f = f, .name = name, .at = text, .end = text + len, .err = err };
 
-	if (!f || !(f->arena = rfl_arena_new(0)) || !(f->family = rfl_arena_strdup(f->arena, name)))
+	if (!f || !(f->arena = rfl_arena_new()) || !(f->family = rfl_arena_strdup(f->arena, name)))
 		no_memory(&p);
 	statements(&p);
 	if (p.rc != RFL_OK) {

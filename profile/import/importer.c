@@ -515,7 +515,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 		.formulas = formulas ? formulas : importer->formulas,
 		.all_metrics = importer->all_metrics || options->all_metrics,
 	};
-	import->arena = rfl_arena_new(0);
+	import->arena = rfl_arena_new();
 	rc = import->arena ? rfl_capture_builder_new(&spec, &import->b, err)
 			   : rfl_import_no_memory(import);
 	if (rc == RFL_OK && options->steps > 0)

@@ -83,7 +83,7 @@ static uint32_t number_of(struct rfl_keys *kernels, struct rfl_arena *arena,
  * set to the first kernel with a different launch count. Returns false if out of memory. */
 static bool pair_kernels(struct pair *p, size_t *n, const struct rfl_range **differs)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_keys kernels = { 0 };
 	bool ok = arena;
 

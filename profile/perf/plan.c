@@ -430,7 +430,7 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 	enum rfl_rc rc = RFL_OK;
 
 	if (plan)
-		plan->arena = rfl_arena_new(0);
+		plan->arena = rfl_arena_new();
 	if (!plan || !plan->arena) {
 		free(plan);
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the list of events");

@@ -153,7 +153,7 @@ enum rfl_rc rfl_allocated_run(const struct rfl_counted_config *config,
 	how.detail = ops->mark ? RFL_DETAIL_LAYER : RFL_DETAIL_PHASE;
 	if ((rc = rfl_memory_new(parts->net, options, &memory, err)))
 		return rc;
-	r.arena = rfl_arena_new(0);
+	r.arena = rfl_arena_new();
 	rc = r.arena ? ops->watch_memory(parts->engine, true, err)
 		     : rfl_fail(err, RFL_ENOMEM, 0, "memory of a step: out of memory");
 	if (rc != RFL_OK)

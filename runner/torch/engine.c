@@ -121,7 +121,7 @@ enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *c
 	rfl_torch_set_backward_here(fn != NULL);
 	if (!fn)
 		return RFL_OK;
-	e->marks.arena = rfl_arena_new(0);
+	e->marks.arena = rfl_arena_new();
 	m = e->marks.arena ? rfl_arena_array(e->marks.arena, (size_t)nnodes + 1, sizeof(*m)) : NULL;
 	e->marks.nodes = m;
 	for (int i = 0; m && i <= nnodes; i++) { /* the entry after the last node is the loss */

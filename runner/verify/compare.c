@@ -467,7 +467,7 @@ enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_
 		.golden = golden,
 		.setup = setup,
 		.ops = setup->ops,
-		.arena = rfl_arena_new(0),
+		.arena = rfl_arena_new(),
 	};
 	enum rfl_rc rc = s.arena ? build_net(&s, err)
 				 : rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");

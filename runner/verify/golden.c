@@ -415,7 +415,7 @@ enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret, struct rf
 	if (r.rc != RFL_OK)
 		return r.rc;
 	root.json = json;
-	r.arena = rfl_arena_new(0);
+	r.arena = rfl_arena_new();
 	if (!r.arena)
 		r.rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	g = take(&r, 1, sizeof(*g));

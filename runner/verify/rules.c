@@ -64,7 +64,7 @@ enum rfl_rc rfl_checks_new(enum rfl_layout layout, struct rfl_checks **ret, stru
 
 	if (checks) {
 		checks->layout = layout;
-		checks->arena = rfl_arena_new(0);
+		checks->arena = rfl_arena_new();
 	}
 	if (!checks || !checks->arena) {
 		rfl_checks_free(checks);

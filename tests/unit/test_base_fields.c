@@ -121,7 +121,7 @@ int main(void)
 	};
 	int failed;
 
-	arena = rfl_arena_new(0);
+	arena = rfl_arena_new();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	rfl_arena_free(arena);
 	return failed;

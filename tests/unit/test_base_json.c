@@ -247,16 +247,6 @@ static void bytes_that_are_no_text(void **state)
 	rfl_buf_fini(&out);
 }
 
-/* A builder that ran out of memory hands over NULL: nothing is saved. */
-static void half_a_document_is_not_saved(void **state)
-{
-	const char *path = tmp_path(*state, "half.json");
-	struct rfl_err err = RFL_ERR_INIT;
-
-	assert_int_equal(rfl_json_save(path, NULL, &err), RFL_ENOMEM);
-	assert_false(rfl_file_exists(path));
-}
-
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
 int main(void)
@@ -271,7 +261,6 @@ int main(void)
 		in_tmpdir(what_is_saved_loads_again),
 		cmocka_unit_test(what_is_not_known_is_null),
 		cmocka_unit_test(bytes_that_are_no_text),
-		in_tmpdir(half_a_document_is_not_saved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

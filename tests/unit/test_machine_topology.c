@@ -21,7 +21,7 @@
 
 static struct rfl_machine *blank(void)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_machine *m = rfl_arena_array(arena, 1, sizeof(*m));
 
 	assert_non_null(m);

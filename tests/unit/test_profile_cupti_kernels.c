@@ -212,7 +212,7 @@ static void kernels_that_overlap_are_busy_once(void **state)
 		{ .name = "b", .time_s = 4e-3, .begin_ns = 5000000, .end_ns = 9000000 },
 		{ .name = "d", .time_s = 1e-3, .begin_ns = 9000000, .end_ns = 10000000 },
 	};
-	const struct rfl_kernel_launches l = { .arena = rfl_arena_new(0),
+	const struct rfl_kernel_launches l = { .arena = rfl_arena_new(),
 					       .launches = launches,
 					       .n = 4 };
 	const struct rfl_capture_spec spec = { .source = "cupti", .label = "test" };
