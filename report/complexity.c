@@ -319,15 +319,15 @@ static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *
 			      struct rfl_err *err)
 {
 	const struct column *c = find_column(key, strlen(key));
-	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { "report" }, *near, *why;
+	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { "report" }, *why;
+	char advice[RFL_ADVICE_SIZE];
 
 	if (!c) {
 		for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++)
 			keys[i + 1] = all_columns[i].column.key;
-		near = rfl_text_nearest(key, keys);
-		return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; %s%s%s", key,
-				near ? "did you mean " : "'--columns help' lists the columns",
-				near ? near : "", near ? "?" : "");
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; %s", key,
+				rfl_text_advice(key, keys, 3, "'--columns help' lists the columns",
+						advice));
 	}
 	why = scope_of(c, sheet->by);
 	if (!why && c->needs & NEEDS_ROOF && !r->options.roof)
