@@ -22,7 +22,7 @@
 struct complexity_args {
 	struct rfl_opt_list models, nets, peers, frozen, columns;
 	struct rfl_opt_int_list batches, contexts;
-	const char *output_dir, *write_net, *fit, *reserve, *peaks, *env;
+	const char *output_dir, *write_net, *fit, *reserve, *peaks, *env, *sort;
 	int64_t image_size, classes, depth, top, checkpoint, accumulate;
 	bool train, input_grad, auxiliary, summary;
 	int attention, causal, device, update;
@@ -130,7 +130,11 @@ static const struct rfl_opt opts[] = {
 	    .needs = "by=module",
 	    .help = "path components that identify a module, with --by module"),
 	OPT(INT, top, .name = "top", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
-	    .help = "number of rows to show, most MACs first; 0: all"),
+	    .help = "number of rows to show, the largest first; 0: all"),
+	OPT(TEXT, sort, .name = "sort", .meta = "KEY",
+	    .help = "column by which to sort the rows, largest first: a key of '--columns help', "
+		    "or time, bytes or memory; default: macs with --top, else the order of the "
+		    "network"),
 	OPT(LIST, columns, .name = "columns", .meta = "KEY",
 	    .help = "columns of the table; 'help' lists them; 'report' selects those of older "
 		    "reports"),
@@ -504,12 +508,7 @@ static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, s
 		return rfl_complexity_fit_table(r, format, out, err);
 	if (r->npeers)
 		return rfl_complexity_peers_table(r, format, out, err);
-	rc = rfl_complexity_table(r, format, out, err);
-	if (rc == RFL_ENOTFOUND || rc == RFL_EINVAL) {
-		rfl_err_prefix(err, "--columns");
-		return RFL_EUSAGE;
-	}
-	return rc;
+	return rfl_complexity_table(r, format, out, err);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -541,6 +540,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			.train = a->train,
 			.fusion = a->fusion + RFL_FUSION_AUTO,
 			.top = (size_t)a->top,
+			.sort = a->sort,
 			.columns = a->columns.items,
 			.ncolumns = a->columns.n,
 		},
