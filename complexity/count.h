@@ -108,13 +108,14 @@ struct rfl_count {
 	struct rfl_cost *nodes;    /**< parallel to net->nodes */
 	const struct rfl_net *net; /**< borrowed; must outlive the count */
 	struct rfl_links *links;   /**< independent of the batch; see count/links.h */
+	struct rfl_arena *arena;   /**< owns everything above, including this struct */
 };
 
 /**
  * Count a network.
  *
  * @param ret  set on success only; release with rfl_count_free()
- * @return RFL_OK; RFL_EINVAL for a batch below 1; RFL_EOVERFLOW names the node; RFL_ENOMEM
+ * @return RFL_OK; RFL_EINVAL for a batch below 1; RFL_EOVERFLOW names the node
  */
 enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_options *options,
 			  struct rfl_count **ret, struct rfl_err *err) RFL_WARN_UNUSED;

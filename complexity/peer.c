@@ -403,8 +403,6 @@ enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *ne
 	struct rfl_count *count = NULL;
 	enum rfl_rc rc;
 
-	if (!callers)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
 	find_callers(rules, net, callers);
 	rc = rfl_count_net(net, &options, &count, err);
 	for (int i = 0; rc == RFL_OK && i < net->nnodes; i++) {

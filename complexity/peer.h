@@ -44,7 +44,7 @@ struct rfl_peer_count {
  * @param ret    on success only
  * @param nodes  set to the count of each operation, parallel to net->nodes; may be NULL
  * @return RFL_OK; RFL_EUNAVAILABLE with the reason if the rule does not cover an operation of the
- * net; RFL_EOVERFLOW; RFL_ENOMEM
+ * net; RFL_EOVERFLOW
  */
 enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *net,
 			   struct rfl_peer_count *ret, int64_t *nodes,

@@ -41,17 +41,15 @@ static const char *row_name(const struct rfl_summary *s, const struct rfl_node *
 	return rfl_arena_printf(arena, "%.*s", (int)(end - node->name), node->name);
 }
 
-static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
+static void make_rows(struct rfl_summary *s)
 {
 	const bool one_row = s->options.by == RFL_SUMMARY_BY_MODEL;
 	const bool layers = s->options.by == RFL_SUMMARY_BY_LAYER;
 	const char *loss = rfl_op_info_of(RFL_OP_CROSS_ENTROPY)->name;
 	const size_t nnodes = (size_t)s->net->nnodes, parts = nnodes + STEP_ROWS;
 	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_summary_rows *r = arena ? rfl_arena_array(arena, 1, sizeof(*r)) : NULL;
+	struct rfl_summary_rows *r = rfl_arena_array(arena, 1, sizeof(*r));
 
-	if (!r)
-		goto no_memory;
 	*r = (struct rfl_summary_rows){
 		.rows = rfl_arena_array(arena, one_row ? 1 : parts, sizeof(*r->rows)),
 		.row_of = rfl_arena_array(arena, parts, sizeof(*r->row_of)),
@@ -59,16 +57,12 @@ static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 		.total = { .name = "total", .kind = "" },
 		.arena = arena,
 	};
-	if (!r->rows || !r->row_of || !r->times)
-		goto no_memory;
 	for (size_t i = 0; i < nnodes; i++) {
 		const struct rfl_node *node = &s->net->nodes[i];
 		const char *name = row_name(s, node, arena);
 		size_t at =
 			layers ? 0 : r->n; /* index of the row with this name, plus 1; 0: none */
 
-		if (!name)
-			goto no_memory;
 		while (at > 0 && strcmp(r->rows[at - 1].name, name) != 0)
 			at--;
 		if (at == 0) {
@@ -97,10 +91,6 @@ static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 		};
 	}
 	s->rows = r;
-	return RFL_OK;
-no_memory:
-	rfl_arena_free(arena);
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
 }
 
 /* The counter has checked that the sums over all nodes and passes fit. */
@@ -204,6 +194,7 @@ static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 		*one = *s->count[training];
 		one->nodes = NULL;
 		one->links = NULL;
+		one->arena = NULL;
 		if (!o->unwanted[training])
 			continue;
 		rfl_count_free(s->count[training]);
@@ -218,7 +209,9 @@ static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 		if (o->memory && !o->unwanted[training] && !s->memory[training])
 			rc = rfl_memory_new(s->net, &work, &s->memory[training], err);
 	}
-	return rc == RFL_OK && !s->rows ? make_rows(s, err) : rc;
+	if (rc == RFL_OK && !s->rows)
+		make_rows(s);
+	return rc;
 }
 
 enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch, struct rfl_err *err)
@@ -273,10 +266,9 @@ enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options 
 
 	if (rc == RFL_OK)
 		rc = rfl_zoo_build(model, &options->sizes, &net, err);
-	if (rc == RFL_OK)
-		rc = rfl_summary_of_net(net, options, ret, err);
 	if (rc != RFL_OK)
 		return rc;
+	*ret = rfl_summary_of_net(net, options);
 	(*ret)->model = found;
 	(*ret)->name = net->model;
 	(*ret)->title = found->title;
@@ -284,15 +276,11 @@ enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options 
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summary_options *options,
-			       struct rfl_summary **ret, struct rfl_err *err)
+struct rfl_summary *rfl_summary_of_net(struct rfl_net *take_net,
+				       const struct rfl_summary_options *options)
 {
-	struct rfl_summary *s = calloc(1, sizeof(*s));
+	struct rfl_summary *s = rfl_alloc_array(1, sizeof(*s));
 
-	if (!s) {
-		rfl_net_free(take_net);
-		return rfl_fail(err, RFL_ENOMEM, 0, "network: out of memory");
-	}
 	s->options = *options;
 	s->net = take_net;
 	s->name = take_net->model;
@@ -300,8 +288,7 @@ enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summar
 	s->about = "from a file";
 	if (take_net->nodes[0].dtype == RFL_DTYPE_I64 || take_net->ninputs > 1)
 		s->context_length = take_net->nodes[0].shape.dim[0];
-	*ret = s;
-	return RFL_OK;
+	return s;
 }
 
 void rfl_summary_free(struct rfl_summary *s)
@@ -382,28 +369,22 @@ static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_mem
 enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,
 			    int64_t context_batch, struct rfl_err *err)
 {
-	struct rfl_fit *fit = NULL;
+	struct rfl_fit fit = { .training = training,
+			       .bytes = bytes,
+			       .context_batch = context_batch };
 	enum rfl_rc rc = rfl_summary_at(s, 1, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	fit = calloc(1, sizeof(*fit));
-	if (!fit)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
-	fit->training = training;
-	fit->bytes = bytes;
-	fit->context_batch = context_batch;
-	rc = fit_batch(s, s->memory[training], fit, err);
+	rc = fit_batch(s, s->memory[training], &fit, err);
 	if (rc == RFL_OK && s->model && s->model->context_length)
-		rc = fit_context(s, s->memory[training], fit, err);
+		rc = fit_context(s, s->memory[training], &fit, err);
 	rfl_summary_rest(s);
-	if (rc != RFL_OK) {
-		free(fit);
-		return rc;
+	if (rc == RFL_OK) {
+		s->fit = s->fit ? s->fit : rfl_alloc_array(1, sizeof(*s->fit));
+		*s->fit = fit;
 	}
-	free(s->fit);
-	s->fit = fit;
-	return RFL_OK;
+	return rc;
 }
 
 enum { CHECKPOINT, BF16, SGD, FUSED_UPDATE, NO_ACCUMULATION, HELPS };

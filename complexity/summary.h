@@ -115,9 +115,9 @@ struct rfl_summary {
 enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options *options,
 			    struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Build the summary of a user's own network. @param take_net  released, even on failure */
-enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summary_options *options,
-			       struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Build the summary of a user's own network. */
+struct rfl_summary *rfl_summary_of_net(struct rfl_net *take_net,
+				       const struct rfl_summary_options *options) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_summary_free(struct rfl_summary *s);
@@ -125,7 +125,7 @@ void rfl_summary_free(struct rfl_summary *s);
 /**
  * Move a summary to a batch size. Allocates only the first time.
  * @return RFL_OK; RFL_EINVAL for an unknown precision; RFL_EOVERFLOW, naming the node, which leaves
- * no current batch; RFL_ENOMEM
+ * no current batch
  */
 enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch,
 			   struct rfl_err *err) RFL_WARN_UNUSED;

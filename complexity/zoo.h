@@ -68,7 +68,7 @@ enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret,
  * @param options  NULL for the model's default sizes
  * @param ret      set on success only; release with rfl_net_free()
  * @return RFL_OK; RFL_ENOTFOUND; RFL_EINVAL for an option that does not apply to the model, or if a
- * shape is invalid (names the layer); RFL_EOVERFLOW if a shape exceeds 63 bits; RFL_ENOMEM
+ * shape is invalid (names the layer); RFL_EOVERFLOW if a shape exceeds 63 bits
  */
 enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *options,
 			  struct rfl_net **ret, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -167,8 +167,6 @@ static enum rfl_rc find_peers(struct complexity *c, struct rfl_err *err)
 	while (rfl_peer_at(all))
 		all++;
 	c->r.peers = rfl_alloc_array(all, sizeof(*c->r.peers));
-	if (!c->r.peers)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	for (size_t i = 0; i < names->n; i++) {
 		if (strcmp(names->items[i], "all") == 0) {
 			for (size_t k = 0; k < all; k++)
@@ -260,12 +258,13 @@ static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 
 /* ---- networks ---- */
 
-/* Accept the most recently added network. With --checkpoint, named models and files must have
- * repeated blocks; with 'all', models without them are not checkpointed. */
-static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
+/* Add a network. With --checkpoint, named models and files must have repeated blocks; with 'all',
+ * models without them are not checkpointed. */
+static enum rfl_rc accept(struct complexity *c, struct rfl_summary *s, bool named,
+			  struct rfl_err *err)
 {
-	struct rfl_summary *s = c->r.items[c->r.n++];
-
+	rfl_reserve(&c->r.items, &c->cap, c->r.n + 1);
+	c->r.items[c->r.n++] = s;
 	if (!s->options.work.count.checkpoint || s->net->nblocks)
 		return RFL_OK;
 	if (named)
@@ -287,17 +286,16 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 		sizes->context_length ? sizes->context_length : model->context_length;
 	struct rfl_err why = RFL_ERR_INIT;
 	const char *option; /* the option that was rejected */
-	enum rfl_rc rc = rfl_grow(&c->r.items, &c->cap, c->r.n + 1, SIZE_MAX, err);
+	struct rfl_summary *s = NULL;
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
 	for (size_t i = 0; i < c->r.n; i++) /* skip duplicates */
 		if (strcmp(c->r.items[i]->name, name) == 0 &&
 		    c->r.items[i]->context_length == context)
 			return RFL_OK;
-	rc = rfl_summary_new(name, options, &c->r.items[c->r.n], &why);
+	rc = rfl_summary_new(name, options, &s, &why);
 	if (rc == RFL_OK)
-		return accept(c, named, err);
+		return accept(c, s, named, err);
 	if (rc != RFL_EINVAL)
 		return rfl_err_pass(err, &why);
 	if (!named) {
@@ -361,11 +359,9 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 	for (size_t i = 0; i < a->nets.n && rc == RFL_OK; i++) {
 		struct rfl_net *net = NULL;
 
-		if ((rc = rfl_grow(&c->r.items, &c->cap, c->r.n + 1, SIZE_MAX, err)) ||
-		    (rc = rfl_net_load(a->nets.items[i], &net, err)) ||
-		    (rc = rfl_summary_of_net(net, &c->r.options, &c->r.items[c->r.n], err)))
-			break;
-		rc = accept(c, true, err);
+		rc = rfl_net_load(a->nets.items[i], &net, err);
+		if (rc == RFL_OK)
+			rc = accept(c, rfl_summary_of_net(net, &c->r.options), true, err);
 	}
 	if (!a->models.n && !a->nets.n)
 		for (size_t i = 0; i < RFL_ARRAY_LEN(default_models) && rc == RFL_OK; i++)

@@ -298,44 +298,35 @@ enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch, struct rfl_err 
 enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_options *options,
 			  struct rfl_count **ret, struct rfl_err *err)
 {
-	struct rfl_count *count = calloc(1, sizeof(*count));
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_count *count = rfl_arena_array(arena, 1, sizeof(*count));
 	enum rfl_rc rc;
 
-	if (!count)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
 	*count = (struct rfl_count){
 		.options = *options,
 		.params = rfl_net_param_count(net),
 		.buffers = rfl_net_buffer_count(net),
 		.nnodes = net->nnodes,
-		.nodes = rfl_alloc_array((size_t)net->nnodes, sizeof(*count->nodes)),
+		.nodes = rfl_arena_array(arena, (size_t)net->nnodes, sizeof(*count->nodes)),
 		.net = net,
+		.arena = arena,
 	};
-	if (!count->nodes) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-		goto done;
+	rc = rfl_links_new(net, &count->options, arena, &count->links, err);
+	if (rc == RFL_OK) {
+		count->trained = count->links->trained;
+		rc = rfl_count_at(count, options->batch, err);
 	}
-	rc = rfl_links_new(net, &count->options, &count->links, err);
-	if (rc != RFL_OK)
-		goto done;
-	count->trained = count->links->trained;
-	rc = rfl_count_at(count, options->batch, err);
-	if (rc != RFL_OK)
-		goto done;
-	*ret = count;
-	count = NULL;
-done:
-	rfl_count_free(count);
+	if (rc == RFL_OK)
+		*ret = count;
+	else
+		rfl_arena_free(arena);
 	return rc;
 }
 
 void rfl_count_free(struct rfl_count *count)
 {
-	if (!count)
-		return;
-	rfl_links_free(count->links);
-	free(count->nodes);
-	free(count);
+	if (count)
+		rfl_arena_free(count->arena);
 }
 
 int64_t rfl_count_forward_flops(const struct rfl_count *count)

@@ -18,7 +18,6 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/text.h"
 
@@ -207,7 +206,8 @@ static struct rfl_cost_context context_of(const struct rfl_links *links,
 }
 
 /* Each loss becomes an operation, first that of the net's logits, then those of other heads. */
-static bool make_contexts(struct rfl_links *links, const struct rfl_count_options *options)
+static void make_contexts(struct rfl_links *links, const struct rfl_count_options *options,
+			  struct rfl_arena *arena)
 {
 	const struct rfl_net *net = links->net;
 	const int nlosses = links->nops - net->nnodes;
@@ -218,13 +218,10 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 
 	for (int k = 0; k < net->nnodes; k++)
 		n += (size_t)net->nodes[k].ninputs;
-	inputs = rfl_arena_array(links->arena, n, sizeof(*inputs));
-	losses = rfl_arena_array(links->arena, (size_t)nlosses, sizeof(*losses));
-	logits = rfl_arena_array(links->arena, (size_t)nlosses, sizeof(*logits));
-	links->contexts =
-		rfl_arena_array(links->arena, (size_t)links->nops, sizeof(*links->contexts));
-	if (!inputs || !losses || !logits || !links->contexts)
-		return false;
+	inputs = rfl_arena_array(arena, n, sizeof(*inputs));
+	losses = rfl_arena_array(arena, (size_t)nlosses, sizeof(*losses));
+	logits = rfl_arena_array(arena, (size_t)nlosses, sizeof(*logits));
+	links->contexts = rfl_arena_array(arena, (size_t)links->nops, sizeof(*links->contexts));
 	for (; i < net->nnodes; i++) {
 		struct rfl_link *link = &links->nodes[i];
 		const struct rfl_node *node = &net->nodes[i];
@@ -257,7 +254,6 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 			context_of(links, options, losses++, &links->nodes[i], inputs++);
 		i++;
 	}
-	return true;
 }
 
 /* --- checkpointing --- */
@@ -312,52 +308,32 @@ static void checkpoint(struct rfl_links *links, int64_t blocks)
 }
 
 enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_options *options,
-			  struct rfl_links **ret, struct rfl_err *err)
+			  struct rfl_arena *arena, struct rfl_links **ret, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_links *links = arena ? rfl_arena_array(arena, 1, sizeof(*links)) : NULL;
-	enum rfl_rc rc = RFL_ENOMEM;
+	struct rfl_links *links = rfl_arena_array(arena, 1, sizeof(*links));
+	bool *frozen = rfl_arena_array(arena, (size_t)net->nparams, sizeof(*frozen));
 	size_t n = (size_t)net->nnodes + 1;
-	bool *frozen;
+	enum rfl_rc rc = freeze(net, options, frozen, err);
 
-	if (!links)
-		goto done;
+	if (rc != RFL_OK)
+		return rc;
 	for (int i = 0; i < net->nnodes; i++)
 		n += net->nodes[i].auxiliary; /* an auxiliary node may have a loss */
-	*links = (struct rfl_links){ .net = net, .arena = arena };
+	links->net = net;
 	links->nodes = rfl_arena_array(arena, n, sizeof(*links->nodes));
-	frozen = rfl_arena_array(arena, (size_t)net->nparams + 1, sizeof(*frozen));
-	if (!frozen || !links->nodes)
-		goto done;
-	rc = freeze(net, options, frozen, err);
-	if (rc != RFL_OK)
-		goto done;
 	walk(net, options, frozen, links);
-	if (!make_contexts(links, options))
-		rc = RFL_ENOMEM;
-	else if (options->checkpoint < 0)
-		rc = rfl_fail(
+	make_contexts(links, options, arena);
+	if (options->checkpoint < 0)
+		return rfl_fail(
 			err, RFL_EINVAL, 0,
 			"%s: cannot checkpoint %lld blocks at a time; use 1 or more, or 0 for none",
 			net->model, (long long)options->checkpoint);
-	else if (options->checkpoint > 0 && net->nblocks == 0)
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: has no repeated blocks to checkpoint; turn checkpointing off",
-			      net->model);
-	else if (options->checkpoint > 0)
+	if (options->checkpoint > 0 && net->nblocks == 0)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: has no repeated blocks to checkpoint; turn checkpointing off",
+				net->model);
+	if (options->checkpoint > 0)
 		checkpoint(links, options->checkpoint);
-	if (rc != RFL_OK)
-		goto done;
 	*ret = links;
-	arena = NULL;
-done:
-	rfl_arena_free(arena);
-	return rc == RFL_ENOMEM ? rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model)
-				: rc;
-}
-
-void rfl_links_free(struct rfl_links *links)
-{
-	if (links)
-		rfl_arena_free(links->arena);
+	return RFL_OK;
 }

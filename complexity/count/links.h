@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "base/err.h"
 #include "complexity/count.h"
 #include "complexity/net.h"
@@ -39,22 +40,19 @@ struct rfl_links {
 	struct rfl_link *nodes;            /**< one per operation */
 	struct rfl_cost_context *contexts; /**< one per operation; holds its node */
 	int64_t trained;                   /**< elements of parameters that an update changes */
-	struct rfl_arena *arena;           /**< owns everything above, including this struct */
 };
 
 /**
  * Analyse a net under these options; the batch is ignored.
  *
  * @param options  borrowed: the contexts point to it
- * @param ret      set on success only; release with rfl_links_free()
+ * @param arena    owns the result
  * @return RFL_OK; RFL_EINVAL if a frozen module has no parameters (suggests the nearest) or there
- * is nothing to checkpoint; RFL_ENOMEM
+ * is nothing to checkpoint
  */
 enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_options *options,
-			  struct rfl_links **ret, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Accepts NULL. */
-void rfl_links_free(struct rfl_links *links);
+			  struct rfl_arena *arena, struct rfl_links **ret,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * Set the batch of a context. Sizes that exceed 63 bits set its `overflow`.

@@ -24,184 +24,162 @@ const char *const rfl_saved_class_names[] = {
 
 /* --- the simulated step --- */
 
-/* Memory shared by one or more gradients, as views. */
-struct gradient {
-	int64_t size;
-	int refs;
-};
-
-struct rfl_memory_walk {
-	struct rfl_memory *m;
-	struct rfl_memory_workspace *w;
-	const struct rfl_net *net;
-	const struct rfl_link *links;
-	int64_t now; /* currently allocated */
-	enum rfl_phase phase;
-	bool accumulates;           /* gradients of an earlier pass exist */
-	bool *alive;                /* whether each storage is allocated */
-	bool *made;                 /* whether each parameter has a gradient */
-	int segment;                /* the last one that was run again */
-	struct gradient *gradients; /* every gradient ever created */
-	int ngradients;
-	int *gradient_of; /* index per operation, for its output */
-};
-
-static void hold(struct rfl_memory_walk *walk, int64_t size)
+static void hold(struct rfl_memory_workspace *w, int64_t size)
 {
-	rfl_memory__add(walk->w, &walk->now, size);
+	rfl_memory__add(w, &w->now, size);
 }
 
 /* After an overflow the sum is meaningless; do not subtract. */
-static void drop(struct rfl_memory_walk *walk, int64_t size)
+static void drop(struct rfl_memory_workspace *w, int64_t size)
 {
-	if (!walk->w->overflow)
-		walk->now -= size;
+	if (!w->overflow)
+		w->now -= size;
 }
 
 /* Record the allocation at operation i with its temporaries. */
-static void note(struct rfl_memory_walk *walk, int64_t temporary, int i)
+static void note(struct rfl_memory_workspace *w, int64_t temporary, int i)
 {
-	struct rfl_memory *m = walk->m;
+	struct rfl_memory *m = w->m;
 	const bool node = i < m->nnodes;
-	int64_t *at = &m->node_peak[walk->phase][node ? i : m->nnodes], bytes = walk->now;
+	int64_t *at = &m->node_peak[w->phase][node ? i : m->nnodes], bytes = w->now;
 
-	rfl_memory__add(walk->w, &bytes, temporary);
+	rfl_memory__add(w, &bytes, temporary);
 	if (bytes > *at)
 		*at = bytes;
-	if (bytes > m->phase_peak[walk->phase])
-		m->phase_peak[walk->phase] = bytes;
+	if (bytes > m->phase_peak[w->phase])
+		m->phase_peak[w->phase] = bytes;
 	if (bytes <= m->peak)
 		return;
 	m->peak = bytes;
-	m->peak_phase = walk->phase;
+	m->peak_phase = w->phase;
 	m->peak_node = node ? i : -1;
 }
 
-static void release(struct rfl_memory_walk *walk, int root)
+static void release(struct rfl_memory_workspace *w, int root)
 {
-	if (!walk->alive[root])
+	if (!w->alive[root])
 		return;
-	walk->alive[root] = false;
-	drop(walk, walk->w->tensors[root].size);
+	w->alive[root] = false;
+	drop(w, w->tensors[root].size);
 }
 
 /* Release storages that nothing saves, after their last reader. */
-static void release_read(struct rfl_memory_walk *walk, int i, bool again)
+static void release_read(struct rfl_memory_workspace *w, int i, bool again)
 {
-	const struct rfl_memory_tensor *t = walk->w->tensors;
+	const struct rfl_memory_tensor *t = w->tensors;
 	enum rfl_life read = again ? RFL_LIFE_READ_AGAIN : RFL_LIFE_READ;
 	enum rfl_life kept = again ? RFL_LIFE_KEPT_AGAIN : RFL_LIFE_KEPT;
 
-	for (int r = walk->w->ends[read][i]; r != RFL_MEMORY_NOBODY; r = t[r].life[read].next)
+	for (int r = w->ends[read][i]; r != RFL_MEMORY_NOBODY; r = t[r].life[read].next)
 		if (t[r].life[kept].end == RFL_MEMORY_NOBODY)
-			release(walk, r);
+			release(w, r);
 }
 
-static void run(struct rfl_memory_walk *walk, int i, bool again)
+static void run(struct rfl_memory_workspace *w, int i, bool again)
 {
-	const struct rfl_memory_tensor *t = &walk->w->tensors[i];
-	const struct rfl_memory_extras *e = &walk->w->extras[i];
+	const struct rfl_memory_tensor *t = &w->tensors[i];
+	const struct rfl_memory_extras *e = &w->extras[i];
 	int64_t temporary = e->forward;
 
-	if (t->root == i && !t->given && !walk->alive[i]) {
-		walk->alive[i] = true;
-		hold(walk, t->size);
+	if (t->root == i && !t->given && !w->alive[i]) {
+		w->alive[i] = true;
+		hold(w, t->size);
 	}
-	hold(walk, e->copies);
-	if (again || !walk->links[i].segment)
-		hold(walk, e->saved);
+	hold(w, e->copies);
+	if (again || !w->links->nodes[i].segment)
+		hold(w, e->saved);
 	else
-		rfl_memory__add(walk->w, &temporary, e->saved);
-	note(walk, temporary, i);
+		rfl_memory__add(w, &temporary, e->saved);
+	note(w, temporary, i);
 }
 
-static void forward(struct rfl_memory_walk *walk, int n)
+static void forward(struct rfl_memory_workspace *w, int n)
 {
-	const struct rfl_memory_extras *extras = walk->w->extras;
+	const struct rfl_memory_extras *extras = w->extras;
 
-	walk->phase = RFL_PHASE_FORWARD;
+	w->phase = RFL_PHASE_FORWARD;
 	for (int i = 0; i < n; i++) {
-		if (walk->links[i].runs)
-			run(walk, i, false);
-		release_read(walk, i, false);
+		if (w->links->nodes[i].runs)
+			run(w, i, false);
+		release_read(w, i, false);
 	}
 	/* Autocast ends here; copies read by a backward pass stay. */
 	for (int i = 0; i < n; i++)
-		if (walk->links[i].runs && (!extras[i].copies_kept || walk->links[i].segment))
-			drop(walk, extras[i].copies);
+		if (w->links->nodes[i].runs &&
+		    (!extras[i].copies_kept || w->links->nodes[i].segment))
+			drop(w, extras[i].copies);
 }
 
 /* Run the operations of i's checkpointed segment again. Operations after the last saved tensor are
  * not run; only the copies of their inputs and weights are allocated. */
-static void run_segment_again(struct rfl_memory_walk *walk, int i)
+static void run_segment_again(struct rfl_memory_workspace *w, int i)
 {
-	struct rfl_memory_workspace *w = walk->w;
 	int first = i;
 
-	walk->segment = walk->links[i].segment;
-	while (first > 0 && walk->links[first - 1].segment == walk->segment)
+	w->segment = w->links->nodes[i].segment;
+	while (first > 0 && w->links->nodes[first - 1].segment == w->segment)
 		first--;
 	for (int k = first; k <= i; k++) {
-		if (!walk->links[k].runs)
+		if (!w->links->nodes[k].runs)
 			continue;
-		if (walk->links[k].again) {
-			run(walk, k, true);
+		if (w->links->nodes[k].again) {
+			run(w, k, true);
 		} else {
-			hold(walk, w->extras[k].saved);
-			hold(walk, w->extras[k].copies);
+			hold(w, w->extras[k].saved);
+			hold(w, w->extras[k].copies);
 		}
-		release_read(walk, k, true);
+		release_read(w, k, true);
 	}
 	for (int k = first; k <= i; k++)
 		if (w->tensors[k].root == k &&
 		    w->tensors[k].life[RFL_LIFE_KEPT_AGAIN].end == RFL_MEMORY_NOBODY)
-			release(walk, k);
+			release(w, k);
 }
 
-static void release_gradient(struct rfl_memory_walk *walk, int g)
+static void release_gradient(struct rfl_memory_workspace *w, int g)
 {
-	if (g != RFL_MEMORY_NOBODY && --walk->gradients[g].refs == 0)
-		drop(walk, walk->gradients[g].size);
+	if (g != RFL_MEMORY_NOBODY && --w->gradients[g].refs == 0)
+		drop(w, w->gradients[g].size);
 }
 
-static int new_gradient(struct rfl_memory_walk *walk, int64_t size)
+static int new_gradient(struct rfl_memory_workspace *w, int64_t size)
 {
-	walk->gradients[walk->ngradients] = (struct gradient){ .size = size, .refs = 1 };
-	hold(walk, size);
-	return walk->ngradients++;
+	w->gradients[w->ngradients] = (struct rfl_memory_gradient){ .size = size, .refs = 1 };
+	hold(w, size);
+	return w->ngradients++;
 }
 
 /* Add a second gradient of the same tensor to the first. */
-static void join(struct rfl_memory_walk *walk, int x, int g)
+static void join(struct rfl_memory_workspace *w, int x, int g)
 {
-	int old = walk->gradient_of[x];
-	int64_t size = walk->w->tensors[x].size;
+	int old = w->gradient_of[x];
+	int64_t size = w->tensors[x].size;
 
 	if (old == RFL_MEMORY_NOBODY) {
-		walk->gradient_of[x] = g;
+		w->gradient_of[x] = g;
 		return;
 	}
-	if (walk->gradients[old].refs > 1 || walk->gradients[old].size != size) {
-		walk->gradient_of[x] = new_gradient(walk, size);
-		note(walk, 0, x);
-		release_gradient(walk, old);
+	if (w->gradients[old].refs > 1 || w->gradients[old].size != size) {
+		w->gradient_of[x] = new_gradient(w, size);
+		note(w, 0, x);
+		release_gradient(w, old);
 	}
-	release_gradient(walk, g);
+	release_gradient(w, g);
 }
 
-static void differentiate(struct rfl_memory_walk *walk, int i)
+static void differentiate(struct rfl_memory_workspace *w, int i)
 {
-	const struct rfl_cost_context *c = &walk->w->links->contexts[i];
-	const struct rfl_memory_tensor *from = &walk->w->tensors[i];
-	const struct rfl_memory_extras *e = &walk->w->extras[i];
+	const struct rfl_cost_context *c = &w->links->contexts[i];
+	const struct rfl_memory_tensor *from = &w->tensors[i];
+	const struct rfl_memory_extras *e = &w->extras[i];
 	const bool joins = c->node->op == RFL_OP_ADD || c->node->op == RFL_OP_SUB;
 	int64_t temporary = e->backward;
-	int g = walk->gradient_of[i], made[RFL_NET_MAX_INPUTS];
+	int g = w->gradient_of[i], made[RFL_NET_MAX_INPUTS];
 
 	/* The gradient of an input shares the memory of the output's gradient unless it must be
 	 * summed (a broadcast operand, or one tensor for all samples) or has another type. */
 	for (int k = 0; k < c->node->ninputs; k++) {
-		const struct rfl_memory_tensor *to = &walk->w->tensors[c->node->input[k]];
+		const struct rfl_memory_tensor *to = &w->tensors[c->node->input[k]];
 		bool repeated = joins && to->size != from->size;
 		bool sums = c->inputs[k].batchless && !c->node->batchless;
 
@@ -210,68 +188,66 @@ static void differentiate(struct rfl_memory_walk *walk, int i)
 			continue;
 		if (g == RFL_MEMORY_NOBODY || sums || repeated || to->element != from->element ||
 		    k >= rfl_op_info_of(c->node->op)->passes) {
-			made[k] = new_gradient(walk, to->size);
+			made[k] = new_gradient(w, to->size);
 		} else {
-			walk->gradients[g].refs++;
+			w->gradients[g].refs++;
 			made[k] = g;
 		}
 	}
 	/* Gradients of parameters stay; new ones are added to them and released. */
 	if (e->gradients != 0 && c->node->op != RFL_OP_PARAMETER) {
-		if (walk->accumulates || walk->made[c->node->param[0]]) {
-			rfl_memory__add(walk->w, &temporary, e->gradients);
+		if (w->accumulates || w->made[c->node->param[0]]) {
+			rfl_memory__add(w, &temporary, e->gradients);
 		} else {
-			walk->made[c->node->param[0]] = true;
-			hold(walk, e->gradients);
+			w->made[c->node->param[0]] = true;
+			hold(w, e->gradients);
 		}
 	}
-	note(walk, temporary, i);
+	note(w, temporary, i);
 	/* The gradients of the net's inputs and of parameters stay. */
-	if (c->node->ninputs > 0 || (c->node->op == RFL_OP_PARAMETER && walk->accumulates))
-		release_gradient(walk, g);
-	drop(walk, e->saved);
-	if (e->copies_kept || walk->links[i].segment)
-		drop(walk, e->copies);
+	if (c->node->ninputs > 0 || (c->node->op == RFL_OP_PARAMETER && w->accumulates))
+		release_gradient(w, g);
+	drop(w, e->saved);
+	if (e->copies_kept || w->links->nodes[i].segment)
+		drop(w, e->copies);
 	for (int k = 0; k < c->node->ninputs; k++)
 		if (made[k] != RFL_MEMORY_NOBODY)
-			join(walk, c->node->input[k], made[k]);
+			join(w, c->node->input[k], made[k]);
 }
 
-static void backward(struct rfl_memory_walk *walk)
+static void backward(struct rfl_memory_workspace *w)
 {
-	struct rfl_memory_workspace *w = walk->w;
 	const struct rfl_memory_tensor *t = w->tensors;
 
-	walk->phase = RFL_PHASE_BACKWARD;
+	w->phase = RFL_PHASE_BACKWARD;
 	for (int i = w->links->nops - 1; i >= 0; i--) {
-		const struct rfl_link *link = &walk->links[i];
+		const struct rfl_link *link = &w->links->nodes[i];
 
 		if (!link->runs)
 			continue;
-		if (link->grad && link->segment && link->segment != walk->segment)
-			run_segment_again(walk, i);
+		if (link->grad && link->segment && link->segment != w->segment)
+			run_segment_again(w, i);
 		if (link->grad)
-			differentiate(walk, i);
+			differentiate(w, i);
 		for (int r = w->ends[RFL_LIFE_KEPT][i]; r != RFL_MEMORY_NOBODY;
 		     r = t[r].life[RFL_LIFE_KEPT].next)
 			if (!t[r].given && t[r].life[RFL_LIFE_READ].end < w->links->nops)
-				release(walk, r);
+				release(w, r);
 		for (int r = w->ends[RFL_LIFE_KEPT_AGAIN][i]; r != RFL_MEMORY_NOBODY;
 		     r = t[r].life[RFL_LIFE_KEPT_AGAIN].next)
-			release(walk, r);
+			release(w, r);
 	}
 }
 
-static void step(struct rfl_memory_walk *walk)
+static void step(struct rfl_memory_workspace *w)
 {
-	struct rfl_memory_workspace *w = walk->w;
-	const struct rfl_net *net = walk->net;
+	const struct rfl_net *net = w->net;
 	const struct rfl_optimizer *o = &rfl_optimizers[w->options->count.optimizer];
-	const int64_t gradients = walk->m->gradients;
+	const int64_t gradients = w->m->gradients;
 	int64_t largest = 0, temporary = 0;
 
 	for (int i = 0; i < net->nnodes; i++)
-		for (int k = 0; walk->links[i].trains && k < net->nodes[i].nparams; k++)
+		for (int k = 0; w->links->nodes[i].trains && k < net->nodes[i].nparams; k++)
 			if (net->params[net->nodes[i].param[k]].numel > largest)
 				largest = net->params[net->nodes[i].param[k]].numel;
 	if (w->links->trained > 0)
@@ -281,29 +257,29 @@ static void step(struct rfl_memory_walk *walk)
 		temporary = o->scratch_lists * gradients;
 	else if (w->options->update == RFL_UPDATE_FOR_LOOP)
 		temporary = o->scratch_tensors * largest;
-	walk->phase = RFL_PHASE_STEP;
-	note(walk, temporary, w->links->nops);
+	w->phase = RFL_PHASE_STEP;
+	note(w, temporary, w->links->nops);
 }
 
 /* Simulate a step that begins with `persistent` bytes. */
 static void play(struct rfl_memory *m, int64_t persistent)
 {
 	const bool training = m->options.count.training;
-	struct rfl_memory_walk *walk = m->workspace->walk;
-	const int nops = m->workspace->links->nops;
+	struct rfl_memory_workspace *w = m->workspace;
+	const int nops = w->links->nops;
 
-	walk->now = persistent;
-	walk->segment = walk->ngradients = 0;
-	memset(walk->alive, 0, (size_t)nops * sizeof(*walk->alive));
-	memset(walk->made, 0, (size_t)m->net->nparams * sizeof(*walk->made));
+	w->now = persistent;
+	w->segment = w->ngradients = 0;
+	memset(w->alive, 0, (size_t)nops * sizeof(*w->alive));
+	memset(w->made, 0, (size_t)m->net->nparams * sizeof(*w->made));
 	for (int i = 0; i < nops; i++)
-		walk->gradient_of[i] = RFL_MEMORY_NOBODY;
-	if (walk->accumulates && training)
-		hold(walk, m->gradients);
-	forward(walk, training ? nops : m->nnodes);
+		w->gradient_of[i] = RFL_MEMORY_NOBODY;
+	if (w->accumulates && training)
+		hold(w, m->gradients);
+	forward(w, training ? nops : m->nnodes);
 	if (training) {
-		backward(walk);
-		step(walk);
+		backward(w);
+		step(w);
 	}
 }
 
@@ -419,8 +395,8 @@ enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *e
 	w->overflow = false;
 	large = rfl_memory__sizes(w);
 	if (large == RFL_MEMORY_NOBODY) {
-		if (!w->lists && !rfl_memory__lives(w))
-			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->net->model);
+		if (!w->lists)
+			rfl_memory__lives(w);
 		if (!fill_persistent(m, &persistent))
 			return rfl_fail(err, RFL_EOVERFLOW, 0,
 					"%s: its parameters, their state and its input exceed 63 "
@@ -471,81 +447,56 @@ enum rfl_rc rfl_memory_fit(struct rfl_memory *m, int64_t bytes, int64_t *ret, st
 }
 
 /* Allocate everything, for any batch. */
-static bool allocate(struct rfl_memory *m)
+static void allocate(struct rfl_memory_workspace *w, struct rfl_memory *m)
 {
-	struct rfl_memory_workspace *w = m->workspace;
-	struct rfl_memory_walk *walk = rfl_arena_array(w->arena, 1, sizeof(*walk));
-	const size_t n = (size_t)w->links->nops;
+	const size_t n = (size_t)w->links->nops, nnodes = (size_t)m->nnodes;
 	size_t ngradients = n;
-	bool ok = true;
 
-	if (!walk)
-		return false;
 	for (size_t i = 0; i < n; i++)
 		ngradients += 2 * (size_t)w->links->contexts[i].node->ninputs;
-	*walk = (struct rfl_memory_walk){
-		.m = m,
-		.w = w,
-		.net = m->net,
-		.links = w->links->nodes,
-		.accumulates = m->options.accumulate > 1,
-		.alive = rfl_arena_array(w->arena, n, sizeof(*walk->alive)),
-		.made = rfl_arena_array(w->arena, (size_t)m->net->nparams + 1, sizeof(*walk->made)),
-		.gradient_of = rfl_arena_array(w->arena, n, sizeof(*walk->gradient_of)),
-		.gradients = rfl_arena_array(w->arena, ngradients, sizeof(*walk->gradients)),
-	};
-	w->walk = walk;
+	w->alive = rfl_arena_array(w->arena, n, sizeof(*w->alive));
+	w->made = rfl_arena_array(w->arena, (size_t)m->net->nparams, sizeof(*w->made));
+	w->gradient_of = rfl_arena_array(w->arena, n, sizeof(*w->gradient_of));
+	w->gradients = rfl_arena_array(w->arena, ngradients, sizeof(*w->gradients));
 	w->tensors = rfl_arena_array(w->arena, n, sizeof(*w->tensors));
 	w->extras = rfl_arena_array(w->arena, n, sizeof(*w->extras));
+	m->node_saved = rfl_arena_array(w->arena, nnodes, sizeof(*m->node_saved));
 	for (int i = 0; i < RFL_LIVES; i++)
-		ok &= (w->ends[i] = rfl_arena_array(w->arena, n, sizeof(*w->ends[i]))) != NULL;
-	for (int p = 0; p < RFL_PHASE_COUNT; p++) {
-		m->node_peak[p] =
-			rfl_arena_array(w->arena, (size_t)m->nnodes + 1, sizeof(*m->node_peak[p]));
-		ok &= m->node_peak[p] != NULL;
-	}
-	return ok && walk->alive && walk->made && walk->gradient_of && walk->gradients &&
-	       w->tensors && w->extras;
+		w->ends[i] = rfl_arena_array(w->arena, n, sizeof(*w->ends[i]));
+	for (int p = 0; p < RFL_PHASE_COUNT; p++)
+		m->node_peak[p] = rfl_arena_array(w->arena, nnodes + 1, sizeof(*m->node_peak[p]));
 }
 
 enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_options *options,
 			   struct rfl_memory **ret, struct rfl_err *err)
 {
 	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_memory *m = arena ? rfl_arena_array(arena, 1, sizeof(*m)) : NULL;
+	struct rfl_memory *m = rfl_arena_array(arena, 1, sizeof(*m));
+	struct rfl_memory_workspace *w = rfl_arena_array(arena, 1, sizeof(*w));
 	enum rfl_rc rc;
 
-	if (m)
-		*m = (struct rfl_memory){
-			.options = *options,
-			.nnodes = net->nnodes,
-			.net = net,
-			.node_saved =
-				rfl_arena_array(arena, (size_t)net->nnodes, sizeof(*m->node_saved)),
-			.workspace = rfl_arena_array(arena, 1, sizeof(*m->workspace)),
-		};
-	if (!m || !m->node_saved || !m->workspace) {
-		rfl_arena_free(arena);
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-	}
-	*m->workspace =
-		(struct rfl_memory_workspace){ .options = &m->options, .net = net, .arena = arena };
-	rc = rfl_links_new(net, &m->options.count, &m->workspace->links, err);
-	if (rc == RFL_OK && !allocate(m))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-	if (rc == RFL_OK)
+	*m = (struct rfl_memory){
+		.options = *options, .nnodes = net->nnodes, .net = net, .workspace = w
+	};
+	*w = (struct rfl_memory_workspace){ .m = m,
+					    .options = &m->options,
+					    .net = net,
+					    .arena = arena,
+					    .accumulates = options->accumulate > 1 };
+	rc = rfl_links_new(net, &m->options.count, arena, &w->links, err);
+	if (rc == RFL_OK) {
+		allocate(w, m);
 		rc = rfl_memory_at(m, options->count.batch, err);
+	}
 	if (rc == RFL_OK)
 		*ret = m;
 	else
-		rfl_memory_free(m);
+		rfl_arena_free(arena);
 	return rc;
 }
 
 void rfl_memory_free(struct rfl_memory *m)
 {
-	if (!m)
-		return;
-	rfl_links_free(m->workspace->links);
-	rfl_arena_free(m->workspace->arena);
+	if (m)
+		rfl_arena_free(m->workspace->arena);
 }

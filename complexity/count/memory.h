@@ -89,7 +89,7 @@ struct rfl_memory {
  *
  * @param ret  set on success only; release with rfl_memory_free()
  * @return RFL_OK; RFL_EINVAL (batch below 1, checkpointing of a net without repeated blocks);
- * RFL_EOVERFLOW names the node; RFL_ENOMEM
+ * RFL_EOVERFLOW names the node
  */
 enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_options *options,
 			   struct rfl_memory **ret, struct rfl_err *err) RFL_WARN_UNUSED;

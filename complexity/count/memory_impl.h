@@ -46,7 +46,14 @@ struct rfl_memory_extras {
 	int64_t gradients; /**< of its parameters */
 };
 
+/** Memory shared by one or more gradients, as views. */
+struct rfl_memory_gradient {
+	int64_t size;
+	int refs;
+};
+
 struct rfl_memory_workspace {
+	struct rfl_memory *m; /**< owner of this struct */
 	const struct rfl_memory_options *options;
 	const struct rfl_net *net;
 	struct rfl_links *links; /**< the operations to simulate */
@@ -57,7 +64,17 @@ struct rfl_memory_workspace {
 	int *ends[RFL_LIVES]; /**< per operation: the first storage that ends with it */
 	bool lists;           /**< whether these exist */
 	int64_t labels;
-	struct rfl_memory_walk *walk; /**< the state of the simulation */
+
+	/* the state of the simulation */
+	int64_t now; /**< currently allocated */
+	enum rfl_phase phase;
+	bool accumulates; /**< gradients of an earlier pass exist */
+	bool *alive;      /**< whether each storage is allocated */
+	bool *made;       /**< whether each parameter has a gradient */
+	int segment;      /**< the last one that was run again */
+	int ngradients;
+	struct rfl_memory_gradient *gradients; /**< every gradient ever created */
+	int *gradient_of;                      /**< index per operation, for its output */
 };
 
 /** Add to a sum; the workspace's `overflow` is set if it exceeds 63 bits. */
@@ -71,8 +88,7 @@ static inline void rfl_memory__add(struct rfl_memory_workspace *w, int64_t *sum,
  * @return the operation with sizes that exceed 63 bits; RFL_MEMORY_NOBODY: none */
 int rfl_memory__sizes(struct rfl_memory_workspace *w);
 
-/** Find the lifetimes of storages, after rfl_memory__sizes(); they do not depend on the batch.
- * @return false if out of memory */
-bool rfl_memory__lives(struct rfl_memory_workspace *w) RFL_WARN_UNUSED;
+/** Find the lifetimes of storages, after rfl_memory__sizes(); they do not depend on the batch. */
+void rfl_memory__lives(struct rfl_memory_workspace *w);
 
 #endif

@@ -311,7 +311,7 @@ static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH
 }
 
 /* Find the forward lifetimes of storages and list the storages that end at each operation. */
-bool rfl_memory__lives(struct rfl_memory_workspace *w)
+void rfl_memory__lives(struct rfl_memory_workspace *w)
 {
 	const struct rfl_net *net = w->net;
 	const struct rfl_link *links = w->links->nodes;
@@ -319,8 +319,6 @@ bool rfl_memory__lives(struct rfl_memory_workspace *w)
 	int(*ends)[MAX_DEPTH] = rfl_arena_array(w->arena, (size_t)net->nnodes, sizeof(*ends));
 	int end = 0;
 
-	if (!ends)
-		return false;
 	for (int i = 0; i < nops; i++) {
 		const struct rfl_node *node = node_of(w, i);
 
@@ -362,5 +360,4 @@ bool rfl_memory__lives(struct rfl_memory_workspace *w)
 		}
 	}
 	w->lists = true;
-	return true;
 }

@@ -97,31 +97,16 @@ void rfl_net_free(struct rfl_net *net)
 
 /* --- the builder --- */
 
-enum {
-	MAX_ITEMS =
-		1 << 20, /* nodes or parameters: far above any real network, far below INT_MAX */
-	ARENA_MAX = 1 << 30, /* names and lists of inputs */
-};
-
 struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family)
 {
-	struct rfl_net_builder *b = calloc(1, sizeof(*b));
+	struct rfl_net_builder *b = rfl_alloc_array(1, sizeof(*b));
 
-	if (!b)
-		return NULL;
 	b->eps = 1e-5;
 	b->momentum = 0.1;
 	b->scope[0] = "";
 	b->arena = rfl_arena_new();
-	if (b->arena) {
-		b->model = rfl_arena_strdup(b->arena, model);
-		b->family = rfl_arena_strdup(b->arena, family);
-	}
-	if (!b->model || !b->family) {
-		rfl_net_builder_free(b);
-		return NULL;
-	}
-	b->label = b->model;
+	b->model = b->label = rfl_arena_strdup(b->arena, model);
+	b->family = rfl_arena_strdup(b->arena, family);
 	return b;
 }
 
@@ -159,61 +144,36 @@ int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
 	return -1;
 }
 
-static void out_of_memory(struct rfl_net_builder *b)
-{
-	(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
-}
-
-/* Check the result of rfl_grow(); false on failure. */
-static bool grown(struct rfl_net_builder *b, enum rfl_rc rc)
-{
-	if (rc != RFL_OK)
-		rfl_err_prefix(&b->err, "%s", b->label);
-	return rc == RFL_OK;
-}
-
-/* Join "layer1.0" and "conv1" to "layer1.0.conv1"; either may be empty. NULL if out of memory. */
+/* Join "layer1.0" and "conv1" to "layer1.0.conv1"; either may be empty. */
 static const char *join(struct rfl_net_builder *b, const char *scope, const char *name)
 {
-	size_t outer = strlen(scope), inner = strlen(name);
-	size_t dot = outer > 0 && inner > 0;
-	char *path = rfl_arena_array(b->arena, outer + dot + inner + 1, 1);
+	const size_t outer = strlen(scope), dot = outer > 0 && *name;
+	char *path = rfl_arena_array(b->arena, outer + dot + strlen(name) + 1, 1);
 
-	if (!path) {
-		out_of_memory(b);
-		return NULL;
-	}
 	memcpy(path, scope, outer);
 	if (dot)
 		path[outer] = '.';
-	memcpy(path + outer + dot, name, inner); /* the arena is zeroed */
+	memcpy(path + outer + dot, name, strlen(name)); /* the arena is zeroed */
 	return path;
 }
 
 static void enter(struct rfl_net_builder *b, const char *fmt, va_list ap)
 {
+	const char *outer = b->scope[b->depth];
 	char part[128];
-	const char *path;
 	int n;
 
 	if (failed(b))
 		return;
-	if (b->depth + 1 >= RFL_NET_MAX_DEPTH) {
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0,
-			       "%s: blocks are nested too deeply; use at most %d levels", b->label,
-			       RFL_NET_MAX_DEPTH - 1);
-		return;
-	}
 	n = vsnprintf(part, sizeof(part), fmt, ap);
-	if (n < 0 || (size_t)n >= sizeof(part)) {
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0,
-			       "%s: a block's name is too long; use at most %zu bytes", b->label,
-			       sizeof(part) - 1);
-		return;
-	}
-	path = join(b, b->scope[b->depth], part);
-	if (path)
-		b->scope[++b->depth] = path;
+	if (b->depth + 1 >= RFL_NET_MAX_DEPTH)
+		(void)rfl_net_refuse(b, "blocks are nested too deeply; use at most %d levels",
+				     RFL_NET_MAX_DEPTH - 1);
+	else if (n < 0 || (size_t)n >= sizeof(part))
+		(void)rfl_net_refuse(b, "a block's name is too long; use at most %zu bytes",
+				     sizeof(part) - 1);
+	else
+		b->scope[++b->depth] = join(b, outer, part);
 }
 
 void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
@@ -349,8 +309,6 @@ static enum rfl_rc add_params(struct rfl_net_builder *b, struct rfl_node *node)
 		};
 
 		memcpy(p.dim, from[i].shape.dim, sizeof(p.dim));
-		if (!p.name)
-			return b->err.rc;
 		if (!rfl_shape_fits(&from[i].shape))
 			return rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s exceeds 63 bits",
 					b->label, p.name);
@@ -359,9 +317,7 @@ static enum rfl_rc add_params(struct rfl_net_builder *b, struct rfl_node *node)
 			return rfl_fail(&b->err, RFL_EOVERFLOW, 0,
 					"%s: %s brings the sum of parameters above 63 bits",
 					b->label, p.name);
-		if (!grown(b, rfl_grow(&b->params, &b->param_cap, (size_t)b->nparams + 1, MAX_ITEMS,
-				       &b->err)))
-			return b->err.rc;
+		rfl_reserve(&b->params, &b->param_cap, (size_t)b->nparams + 1);
 		b->params[b->nparams] = p;
 		node->param[node->nparams++] = b->nparams++;
 	}
@@ -375,9 +331,9 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const
 	struct rfl_node *node;
 	int *input;
 
-	if (failed(b) ||
-	    !grown(b, rfl_grow(&b->nodes, &b->node_cap, (size_t)b->nnodes + 1, MAX_ITEMS, &b->err)))
+	if (failed(b))
 		return -1;
+	rfl_reserve(&b->nodes, &b->node_cap, (size_t)b->nnodes + 1);
 	node = &b->nodes[b->nnodes];
 	*node = *from;
 	node->functional = node->functional || !name || outside;
@@ -385,8 +341,6 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const
 	node->function = b->in_function ? b->nfunctions : 0;
 	node->auxiliary = b->in_auxiliary;
 	node->name = name ? join(b, scope, name) : scope;
-	if (!node->name)
-		return -1;
 	rfl_net_infer_attrs(b, node);
 	if (infer(b, node) != RFL_OK) { /* "layer4.0.conv1 (Conv2d)" for messages */
 		rfl_err_prefix(&b->err, "%s: %s (%s)", b->label,
@@ -396,10 +350,6 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const
 	}
 	/* the caller's list is temporary */
 	input = rfl_arena_array(b->arena, (size_t)node->ninputs + 1, sizeof(*input));
-	if (!input) {
-		out_of_memory(b);
-		return -1;
-	}
 	if (node->ninputs)
 		memcpy(input, node->input, (size_t)node->ninputs * sizeof(*input));
 	node->input = input;
@@ -408,15 +358,10 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const
 
 int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
 {
-	const char *path;
-
 	if (!rfl_net_is_tensor(b, x))
 		return -1;
-	path = join(b, b->scope[b->depth], name);
-	if (!path)
-		return -1;
 	b->nodes[x].functional = false;
-	b->nodes[x].name = path;
+	b->nodes[x].name = join(b, b->scope[b->depth], name);
 	return x;
 }
 
@@ -451,10 +396,6 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 		first -= b->nodes[nodes[i]].nparams;
 	}
 	sorted = rfl_arena_array(b->arena, (size_t)(b->nparams - first) + 1, sizeof(*sorted));
-	if (!sorted) {
-		out_of_memory(b);
-		return;
-	}
 	/* These parameters occupy the slots from `first` on and are put there in the new order. The
 	 * second time a node is listed, its parameters have already been moved. */
 	for (int i = 0; i < n; i++) {
@@ -484,63 +425,47 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 			   struct rfl_err *err)
 {
 	struct rfl_net_builder *b = take_b;
-	const struct rfl_shape *shape;
+	const struct rfl_shape shape = rfl_net_shape(b, output);
 	struct rfl_net *net;
 	char text[160];
 	enum rfl_rc rc;
 
-	if (!b)
-		return rfl_fail(err, RFL_ENOMEM, 0, "network: out of memory");
+	if (!failed(b) && !rfl_net_is_tensor(b, output))
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: the output is not a tensor", b->label);
+	else if (!failed(b) && (b->nodes[output].batchless || shape.ndim < 1 || shape.ndim > 2))
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0,
+			       "%s: the output is %s per sample; logits must be {classes} or "
+			       "{rows, classes}",
+			       b->label, rfl_shape_text(&shape, text, sizeof(text)));
 	if (failed(b)) {
 		rc = rfl_err_pass(err, &b->err);
-		goto done;
-	}
-	if (!rfl_net_is_tensor(b, output)) {
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", b->label);
-		goto done;
-	}
-	shape = &b->nodes[output].shape;
-	if (b->nodes[output].batchless || shape->ndim < 1 || shape->ndim > 2) {
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: the output is %s per sample; logits must be {classes} or {rows, "
-			      "classes}",
-			      b->label, rfl_shape_text(shape, text, sizeof(text)));
-		goto done;
+		rfl_net_builder_free(b);
+		return rc;
 	}
 	net = rfl_arena_array(b->arena, 1, sizeof(*net));
-	/* params must not be NULL, even if empty */
-	if (!net || rfl_grow(&b->params, &b->param_cap, 1, MAX_ITEMS, NULL) != RFL_OK) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
-		goto done;
-	}
+	rfl_reserve(&b->params, &b->param_cap, 1); /* not NULL, even if empty */
 	*net = (struct rfl_net){
 		.model = b->model,
 		.family = b->family,
-		.title = b->title ? rfl_arena_strdup(b->arena, b->title) : NULL,
+		.title = rfl_arena_strdup(b->arena, b->title),
 		.nnodes = b->nnodes,
 		.nodes = b->nodes,
 		.nparams = b->nparams,
 		.params = b->params,
 		.output = output,
-		.classes = shape->dim[shape->ndim - 1],
+		.classes = shape.dim[shape.ndim - 1],
 		.nblocks = b->nblocks,
 		.loss = b->loss,
 		.arena = b->arena,
 	};
-	if (b->title && !net->title) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
-		goto done;
-	}
 	while (net->ninputs < net->nnodes && net->nodes[net->ninputs].op == RFL_OP_INPUT)
 		net->ninputs++;
 	b->arena = NULL; /* now owned by the net */
 	b->nodes = NULL;
 	b->params = NULL;
-	*ret = net;
-	rc = RFL_OK;
-done:
 	rfl_net_builder_free(b);
-	return rc;
+	*ret = net;
+	return RFL_OK;
 }
 
 /* --- operations ------------------------------------------------------------------------------ */

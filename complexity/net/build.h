@@ -15,7 +15,7 @@
  * Shapes are per sample: {channels, height, width} for an image, {tokens, features} for a text. In
  * all calls, x is a tensor, or any int if the builder has failed. Names are relative to the current
  * block; names, lists and arguments are copied. The result is the new tensor, or -1 if the builder
- * has failed. A builder must not be NULL unless documented otherwise.
+ * has failed.
  */
 #ifndef RFL_COMPLEXITY_NET_BUILD_H
 #define RFL_COMPLEXITY_NET_BUILD_H
@@ -63,7 +63,7 @@ struct rfl_net_builder {
 	bool in_function;
 };
 
-/** Create a builder; NULL if out of memory. Both texts are copied. */
+/** Create a builder. Both texts are copied. */
 struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family) RFL_WARN_UNUSED;
 
 /** Discard an unfinished net. Accepts NULL. */
@@ -72,7 +72,7 @@ void rfl_net_builder_free(struct rfl_net_builder *b);
 /**
  * Turn the builder into a net.
  *
- * @param take_b   released, even on failure; NULL is treated as out of memory
+ * @param take_b   released, even on failure
  * @param output   the tensor of the logits: {classes}, or {rows, classes}, per sample
  * @param ret      set on success only; release with rfl_net_free()
  * @return RFL_OK, or the builder's first failure

@@ -62,12 +62,6 @@ struct reader {
 
 /* --- messages; all return false -------------------------------------------------------------- */
 
-static bool no_memory(struct reader *r)
-{
-	(void)rfl_fail(&r->err, RFL_ENOMEM, 0, "%s: out of memory", r->file);
-	return false;
-}
-
 static const char *label_of(const struct draft *d)
 {
 	return d->id ? d->id : d->info->name;
@@ -112,7 +106,7 @@ static bool missing(struct reader *r, const char *key)
 /* Pass on a failure of the builder or of a finished network. */
 static bool failed_with(struct reader *r, const struct rfl_err *e)
 {
-	(void)rfl_fail(&r->err, e->rc == RFL_ENOMEM ? RFL_ENOMEM : RFL_EFORMAT, 0, "%s", e->msg);
+	(void)rfl_fail(&r->err, RFL_EFORMAT, 0, "%s", e->msg);
 	return false;
 }
 
@@ -169,8 +163,6 @@ static bool resolve(struct reader *r, const char *key, int index, const json_t *
 		return true;
 	}
 	names = rfl_arena_array(r->arena, MAX_CANDIDATES + 1, sizeof(*names));
-	if (!names)
-		return no_memory(r);
 	for (int i = 0; i < r->ndrafts && n < MAX_CANDIDATES; i++)
 		if (r->drafts[i].id)
 			names[n++] = r->drafts[i].id;
@@ -328,8 +320,6 @@ static bool read_top(struct reader *r)
 			    "digits, '.', '_' and '-', at most %d",
 			    model, MAX_MODEL_NAME);
 	r->b = rfl_net_builder_new(model, family ? family : "user");
-	if (!r->b)
-		return no_memory(r);
 	r->b->title = title;
 	/* {"image": [3, 224, 224]} or {"tokens": 512} */
 	if (!json_is_object(input))
@@ -357,9 +347,7 @@ static bool read_top(struct reader *r)
 	r->ids = json_object();
 	r->drafts = rfl_arena_array(r->arena, n + 1, sizeof(*r->drafts));
 	r->order = rfl_arena_array(r->arena, n + 1, sizeof(*r->order));
-	if (!r->ids || !r->drafts || !r->order ||
-	    json_object_set_new(r->ids, RFL_NET_FILE_INPUT, json_integer(0)) != 0)
-		return no_memory(r);
+	json_object_set_new(r->ids, RFL_NET_FILE_INPUT, json_integer(0));
 	r->ndrafts = (int)n + 1;
 	r->drafts[0].id = RFL_NET_FILE_INPUT;
 	r->drafts[0].info = rfl_op_info_of(RFL_OP_INPUT);
@@ -492,8 +480,8 @@ static bool read_draft(struct reader *r, struct draft *d)
 			    taken - 1, d->id);
 	if (taken > 0)
 		return fail(r, "id", -1, "the id is used by /nodes/%d; choose another", taken - 1);
-	if (d->id && json_object_set_new(r->ids, d->id, json_integer(r->at)) != 0)
-		return no_memory(r);
+	if (d->id)
+		json_object_set_new(r->ids, d->id, json_integer(r->at));
 	return true;
 }
 
@@ -517,8 +505,6 @@ static bool read_inputs(struct reader *r, struct draft *d)
 		return fail(r, "inputs", -1, "needs %zu tensor%s, not %zu", wanted,
 			    wanted == 1 ? "" : "s", n);
 	d->inputs = rfl_arena_array(r->arena, n + 1, sizeof(*d->inputs));
-	if (!d->inputs)
-		return no_memory(r);
 	for (size_t i = 0; i < n; i++) {
 		d->inputs[i] = r->at - 1; /* by default, the previous node */
 		if (value && !resolve(r, "inputs", (int)i, json_array_get(value, i), &d->inputs[i]))
@@ -705,8 +691,6 @@ static bool read_state_dict(struct reader *r)
 	int *nodes = rfl_arena_array(r->arena, n + 1, sizeof(*nodes));
 	int draft;
 
-	if (!listed || !nodes)
-		return no_memory(r);
 	if (!list)
 		return true;
 	if (!json_is_array(list))
@@ -776,12 +760,13 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 	struct rfl_net *net = NULL;
 	struct rfl_count *count = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	json_t *names = json_object();
+	json_t *names;
 	int output = 0;
-	bool ok = (names || no_memory(r)) && read_output(r, &output);
+	bool ok;
 
-	if (!ok)
-		goto done;
+	if (!read_output(r, &output))
+		return false;
+	names = json_object();
 	label_as(r, "/output", -1, NULL);
 	r->b = NULL; /* rfl_net_finish() releases it, even on failure */
 	ok = rfl_net_finish(b, r->drafts[output].node, &net, &err) == RFL_OK ||
@@ -794,19 +779,16 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 			ok = fail(r, NULL, -1,
 				  "the state_dict already has a tensor '%s'; rename this node",
 				  name);
-		} else if (json_object_set_new(names, name, json_true()) != 0) {
-			ok = no_memory(r);
 		}
+		json_object_set_new(names, name, json_true());
 	}
 	if (ok && rfl_count_net(net, &one, &count, &err) != RFL_OK)
-		ok = err.rc == RFL_ENOMEM ? no_memory(r) : fail(r, "nodes", -1, "%s", err.msg);
-	if (ok) {
+		ok = fail(r, "nodes", -1, "%s", err.msg);
+	if (ok)
 		*ret = net;
-		net = NULL;
-	}
-done:
+	else
+		rfl_net_free(net);
 	rfl_count_free(count);
-	rfl_net_free(net);
 	json_decref(names);
 	return ok;
 }
@@ -820,11 +802,9 @@ enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_n
 		.err = RFL_ERR_INIT,
 		.arena = rfl_arena_new(),
 	};
-	bool ok = r.arena || no_memory(&r);
-
-	ok = ok && read_top(&r) && at_each(&r, NULL, read_draft) &&
-	     at_each(&r, NULL, read_inputs) && sort(&r) && at_each(&r, r.order, append) &&
-	     read_state_dict(&r) && finish(&r, ret);
+	const bool ok = read_top(&r) && at_each(&r, NULL, read_draft) &&
+			at_each(&r, NULL, read_inputs) && sort(&r) &&
+			at_each(&r, r.order, append) && read_state_dict(&r) && finish(&r, ret);
 	rfl_net_builder_free(r.b);
 	json_decref(r.ids);
 	rfl_arena_free(r.arena);

@@ -21,7 +21,7 @@
  * @param path  appears in messages
  * @param ret   set on success only; release with rfl_net_free()
  * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path and reason (a cycle, a missing tensor,
- * shapes that do not match, a duplicate name, sizes above 63 bits); RFL_ENOMEM
+ * shapes that do not match, a duplicate name, sizes above 63 bits)
  */
 enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;

@@ -17,20 +17,7 @@ struct writer {
 	bool *wanted;     /* by node: some list in the file refers to it */
 	json_t *names;    /* every id, with the last number appended to it */
 	struct rfl_arena *arena;
-	bool failed; /* out of memory at some point; jansson and the functions here accept NULL */
 };
-
-static void put(struct writer *w, json_t *obj, const char *key, json_t *take_value)
-{
-	if (json_object_set_new(obj, key, take_value) != 0)
-		w->failed = true;
-}
-
-static void append(struct writer *w, json_t *list, json_t *take_value)
-{
-	if (json_array_append_new(list, take_value) != 0)
-		w->failed = true;
-}
 
 /* --- names --- */
 
@@ -57,10 +44,10 @@ static const char *make_id(struct writer *w, const char *base)
 	if (n > 0) {
 		do {
 			id = rfl_arena_printf(w->arena, "%s:%lld", base, (long long)++n);
-		} while (id && json_object_get(w->names, id));
-		put(w, w->names, base, json_integer(n));
+		} while (json_object_get(w->names, id));
+		json_object_set_new(w->names, base, json_integer(n));
 	}
-	put(w, w->names, id, json_integer(1));
+	json_object_set_new(w->names, id, json_integer(1));
 	return id;
 }
 
@@ -97,12 +84,12 @@ static void name_nodes(struct writer *w)
 /* --- the document --- */
 
 /* A list of sizes. */
-static json_t *sizes(struct writer *w, const int64_t *dim, int n)
+static json_t *sizes(const int64_t *dim, int n)
 {
 	json_t *list = json_array();
 
 	for (int i = 0; i < n; i++)
-		append(w, list, json_integer(dim[i]));
+		json_array_append_new(list, json_integer(dim[i]));
 	return list;
 }
 
@@ -125,11 +112,11 @@ static json_t *attr_json(struct writer *w, const struct rfl_op_attr *attr,
 		*is_default = *(const bool *)value == (attr->def != 0);
 		return json_boolean(*(const bool *)value);
 	case RFL_ATTR_SHAPE:
-		return sizes(w, shape->dim, shape->ndim);
+		return sizes(shape->dim, shape->ndim);
 	case RFL_ATTR_ORDER:
 		break;
 	}
-	return sizes(w, value, w->net->nodes[node->input[0]].shape.ndim);
+	return sizes(value, w->net->nodes[node->input[0]].shape.ndim);
 }
 
 static void put_attrs(struct writer *w, const struct rfl_node *node, json_t *obj)
@@ -152,7 +139,7 @@ static void put_attrs(struct writer *w, const struct rfl_node *node, json_t *obj
 				value = json_pack("[o, o]", value, value_w);
 		}
 		if (attr->required || !is_default || !is_default_w)
-			put(w, obj, attr->pair ? attr->pair : attr->name, value);
+			json_object_set_new(obj, attr->pair ? attr->pair : attr->name, value);
 		else
 			json_decref(value);
 	}
@@ -168,7 +155,7 @@ static json_t *node_json(struct writer *w, int i)
 	json_t *inputs = listed ? json_array() : NULL, *obj, *rest;
 
 	for (int k = 0; listed && k < node->ninputs; k++)
-		append(w, inputs, json_string(w->ids[node->input[k]]));
+		json_array_append_new(inputs, json_string(w->ids[node->input[k]]));
 	obj = json_pack("{s:s*, s:s*, s:s, s:o*}", "id", named ? w->ids[i] : NULL,
 			step ? "within" : "name", step && !*node->name ? NULL : node->name, "op",
 			rfl_op_info_of(node->op)->name, "inputs", inputs);
@@ -177,13 +164,12 @@ static json_t *node_json(struct writer *w, int i)
 			 "functional", functional ? json_true() : NULL, "tied",
 			 node->tied ? w->ids[node->tied] : NULL, "auxiliary",
 			 node->auxiliary ? json_true() : NULL);
-	if (json_object_update(obj, rest) != 0)
-		w->failed = true;
+	json_object_update(obj, rest);
 	json_decref(rest);
 	if (node->block)
-		put(w, obj, "block", json_integer(node->block));
+		json_object_set_new(obj, "block", json_integer(node->block));
 	if (node->function)
-		put(w, obj, "function", json_integer(node->function));
+		json_object_set_new(obj, "function", json_integer(node->function));
 	return obj;
 }
 
@@ -196,78 +182,67 @@ static json_t *net_json(struct writer *w)
 	bool in_order = true;
 	int last = 0; /* node 0, the input, has no parameters */
 
-	for (int i = 1; i < net->nnodes && !w->failed; i++)
-		append(w, nodes, node_json(w, i));
+	for (int i = 1; i < net->nnodes; i++)
+		json_array_append_new(nodes, node_json(w, i));
 	/* list the nodes with parameters, for a state_dict that is not in execution order */
 	for (int i = 0; i < net->nparams; i++) {
 		int node = net->params[i].node;
 
 		if (node != last)
-			append(w, order, json_string(w->ids[node]));
+			json_array_append_new(order, json_string(w->ids[node]));
 		in_order = in_order && node >= last;
 		last = node;
 	}
 	root = json_pack("{s:s, s:s, s:s*, s:s, s:{s:o}, s:o, s:s, s:s*, s:O*}", "schema",
 			 RFL_NET_FILE_SCHEMA, "model", net->model, "title", net->title, "family",
 			 net->family, "input", text ? "tokens" : "image",
-			 text ? json_integer(shape->dim[0]) : sizes(w, shape->dim, shape->ndim),
+			 text ? json_integer(shape->dim[0]) : sizes(shape->dim, shape->ndim),
 			 "nodes", nodes, "output", w->ids[net->output], "loss",
 			 net->loss == RFL_LOSS_COMPOSED ? "composed" : NULL, "state_dict",
 			 in_order ? NULL : order);
 	json_decref(order);
-	w->failed = w->failed || !root;
 	return root;
 }
 
 /* Write one node per line. */
 enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out, struct rfl_err *err)
 {
-	struct writer w = {
-		.net = net,
-		.arena = rfl_arena_new(),
-		.names = json_object(),
-		.ids = rfl_alloc_array((size_t)net->nnodes, sizeof(*w.ids)),
-		.wanted = rfl_alloc_array((size_t)net->nnodes, sizeof(*w.wanted)),
-	};
+	const size_t nnodes = (size_t)net->nnodes;
 	const char *key, *between = "{\n  ";
-	json_t *root = NULL, *value, *line;
+	json_t *root, *value, *line;
+	struct writer w;
 	size_t i;
 
-	w.failed = net->ninputs > 1 || !w.arena || !w.names || !w.ids || !w.wanted;
-	if (!w.failed)
-		name_nodes(&w);
-	if (!w.failed)
-		root = net_json(&w);
-	if (!w.failed) {
-		json_object_foreach(root, key, value)
-		{
-			rfl_buf_puts(out, between);
-			rfl_json_write_string(out, key, strlen(key));
-			rfl_buf_puts(out, json_is_array(value) ? ": [" : ": ");
-			json_array_foreach(value, i, line)
-			{
-				rfl_buf_puts(out, i ? ",\n    " : "\n    ");
-				rfl_json_write_line(out, line);
-			}
-			if (json_is_array(value))
-				rfl_buf_puts(out, i ? "\n  ]" : "]");
-			else
-				rfl_json_write_line(out, value);
-			between = ",\n  ";
-		}
-		rfl_buf_puts(out, "\n}\n");
-	}
-	json_decref(root);
-	json_decref(w.names);
-	free(w.ids);
-	free(w.wanted);
-	rfl_arena_free(w.arena);
 	if (net->ninputs > 1) /* the format has one input */
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"%s: has several inputs, which a file of a network cannot express",
 				net->model);
-	return w.failed ? rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model)
-			: rfl_buf_check(out, net->model, err);
+	w = (struct writer){ .net = net, .names = json_object(), .arena = rfl_arena_new() };
+	w.ids = rfl_arena_array(w.arena, nnodes, sizeof(*w.ids));
+	w.wanted = rfl_arena_array(w.arena, nnodes, sizeof(*w.wanted));
+	name_nodes(&w);
+	root = net_json(&w);
+	json_object_foreach(root, key, value)
+	{
+		rfl_buf_puts(out, between);
+		rfl_json_write_string(out, key, strlen(key));
+		rfl_buf_puts(out, json_is_array(value) ? ": [" : ": ");
+		json_array_foreach(value, i, line)
+		{
+			rfl_buf_puts(out, i ? ",\n    " : "\n    ");
+			rfl_json_write_line(out, line);
+		}
+		if (json_is_array(value))
+			rfl_buf_puts(out, i ? "\n  ]" : "]");
+		else
+			rfl_json_write_line(out, value);
+		between = ",\n  ";
+	}
+	rfl_buf_puts(out, "\n}\n");
+	json_decref(root);
+	json_decref(w.names);
+	rfl_arena_free(w.arena);
+	return rfl_buf_check(out, net->model, err);
 }
 
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net, struct rfl_err *err)

@@ -66,9 +66,7 @@ void rfl_zoo_state_dict_order(struct rfl_net_builder *b, const char *const *modu
 	while (first > 0 && strncmp(b->nodes[first - 1].name, scope, length) == 0)
 		first--;
 	nodes = rfl_arena_array(b->arena, (size_t)(b->nnodes - first), sizeof(*nodes));
-	if (!nodes)
-		(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
-	for (; nodes && *modules; modules++)
+	for (; *modules; modules++)
 		for (int i = first; i < b->nnodes; i++)
 			if (b->nodes[i].nparams > 0 && b->nodes[i].name[length] &&
 			    strncmp(b->nodes[i].name + path, *modules, strlen(*modules)) == 0)

@@ -163,15 +163,13 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 		sizes.classes = number_in(name, entry->model.name);
 	b = rfl_net_builder_new(entry->model.numbered ? name : entry->model.name,
 				entry->model.family);
-	if (!b)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	b->title = entry->model.title;
 	x = entry->model.numbered ? rfl_net_sequence(b, "q", sizes.context_length, sizes.classes)
 	    : sizes.context_length
 		    ? rfl_net_tokens(b, sizes.context_length)
 		    : rfl_net_input(b, sizes.channels, sizes.image_size, sizes.image_size);
 	rc = rfl_net_finish(b, family->build(b, x, &sizes), ret, err);
-	if (rc == RFL_OK || rc == RFL_ENOMEM) /* does not depend on the size */
+	if (rc == RFL_OK)
 		return rc;
 	if (sizes.context_length)
 		rfl_err_prefix(err, "context length %lld", (long long)sizes.context_length);

@@ -40,12 +40,12 @@ static struct kept kept_of(struct rfl_cost_context *c)
 }
 
 static struct rfl_links *links_of(const struct rfl_net *net,
-				  const struct rfl_count_options *options)
+				  const struct rfl_count_options *options, struct rfl_arena *arena)
 {
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_links *links = NULL;
 
-	assert_ok(rfl_links_new(net, options, &links, &err), &err);
+	assert_ok(rfl_links_new(net, options, arena, &links, &err), &err);
 	return links;
 }
 
@@ -64,7 +64,8 @@ static void check_kept(const char *name, const char *tensors, int64_t other)
 	struct rfl_net *net =
 		loss ? classifier(says(name, "composed") ? RFL_LOSS_COMPOSED : RFL_LOSS_FUSED)
 		     : rig_case(name, &node);
-	struct rfl_links *links = links_of(net, &options);
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_links *links = links_of(net, &options, arena);
 	struct rfl_cost_context *c = &links->contexts[loss ? net->nnodes : node];
 	struct kept kept;
 
@@ -77,7 +78,7 @@ static void check_kept(const char *name, const char *tensors, int64_t other)
 			 kept.in[0] ? " in0" : "", kept.in[1] ? " in1" : "",
 			 kept.in[2] ? " in2" : "", kept.out ? " out" : "", (long long)kept.other,
 			 tensors, (long long)other);
-	rfl_links_free(links);
+	rfl_arena_free(arena);
 	rfl_net_free(net);
 }
 
@@ -122,13 +123,14 @@ static void keeps_something_else_on_a_gpu(void **state)
 		};
 		int node;
 		struct rfl_net *net = rig_case(rows[i].name, &node);
-		struct rfl_links *links = links_of(net, &options);
+		struct rfl_arena *arena = rfl_arena_new();
+		struct rfl_links *links = links_of(net, &options, arena);
 		struct kept kept = kept_of(&links->contexts[node]);
 
 		assert_memory_equal(kept.in, rows[i].kept.in, sizeof(kept.in));
 		assert_int_equal(kept.out, rows[i].kept.out);
 		assert_int_equal(kept.other, rows[i].kept.other);
-		rfl_links_free(links);
+		rfl_arena_free(arena);
 		rfl_net_free(net);
 	}
 }
