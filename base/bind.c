@@ -86,9 +86,10 @@ static void refuse_value(struct rfl_bind *b, const json_t *value, const struct r
 				   : NULL;
 	char what[1024], shown[80];
 
-	rfl_bind_refuse(b, "must be %s, not %s%s%s%s", rfl_bind_what(m, what, sizeof(what)),
-			rfl_json_show(value, shown, sizeof(shown)), near ? "; did you mean '" : "",
-			near ? near : "", near ? "'?" : "");
+	rfl_bind_refuse(b, "must be %s, not %s%s%s%s%s%s", rfl_bind_what(m, what, sizeof(what)),
+			rfl_json_show(value, shown, sizeof(shown)), m->fix ? "; " : "",
+			m->fix ? m->fix : "", near ? "; did you mean '" : "", near ? near : "",
+			near ? "'?" : "");
 }
 
 /* Store an integer in a member, which may be narrower. @return false if it does not fit */
@@ -253,6 +254,54 @@ void rfl_bind_read(struct rfl_bind *b, const json_t *value, const struct rfl_mem
 	rfl_bind_only(b, value, table);
 	for (const struct rfl_member *m = table; m->key && !b->rc; m++)
 		rfl_bind_key(b, value, m, to);
+}
+
+/* What a document of this program is; NULL: not known. */
+static const char *kind_of(const json_t *root)
+{
+	static const struct {
+		const char *schema, *what;
+	} kinds[] = {
+		{ "roofline.complexity/", "the counts of models by 'roofline complexity'" },
+		{ "roofline.counters/", "counters by 'roofline counters'" },
+		{ "roofline.matrix/", "a matrix" },
+		{ "roofline.net/", "a network" },
+		{ "roofline.project/", "a project file" },
+		{ "roofline.study/", "a study" },
+		{ "roofline.training/", "the result of 'roofline train'" },
+	};
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+	json_t *environments = json_object_get(root, "environments");
+	void *first = json_object_iter((json_t *)(uintptr_t)root);
+
+	for (size_t i = 0; schema && i < RFL_ARRAY_LEN(kinds); i++)
+		if (strncmp(schema, kinds[i].schema, strlen(kinds[i].schema)) == 0)
+			return kinds[i].what;
+	if (json_is_object(environments) ||
+	    (first && json_object_get(json_object_iter_value(first), "peak_gflops")))
+		return "a file of ceilings, peaks.json";
+	return json_object_get(root, "processor") ? "the record of a machine, env.json" : NULL;
+}
+
+void rfl_bind_schema(struct rfl_bind *b, const json_t *root, const char *schema, const char *what)
+{
+	const json_t *value = json_object_get(root, "schema");
+	const char *have = json_string_value(value), *is = kind_of(root);
+	const size_t name = strcspn(schema, "/") + 1;
+
+	if (!json_is_object(root))
+		rfl_bind_must(b, root, "an object");
+	else if (have && strcmp(have, schema) == 0)
+		return;
+	else if (have && strncmp(have, schema, name) == 0)
+		rfl_bind_refuse(b, "schema must be \"%s\"; for \"%s\", use a program that knows it",
+				schema, have);
+	else if (is)
+		rfl_bind_refuse(b, "this is %s, not %s", is, what);
+	else if (!value)
+		rfl_bind_refuse(b, "not %s; begin it with \"schema\": \"%s\"", what, schema);
+	else
+		rfl_bind_refuse(b, "schema must be \"%s\"", schema);
 }
 
 void rfl_bind_each(struct rfl_bind *b, const json_t *value,

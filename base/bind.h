@@ -59,6 +59,7 @@ struct rfl_member {
 	/** What a value must be, for messages: "a batch size from 1 to 1024"; NULL: by kind and
 	 * limits ("an integer of at least 1"). */
 	const char *what;
+	const char *fix; /**< what to do if it is not: "use a path"; NULL: nothing more */
 	/** A value for the message on a missing key: "[16, 32]"; NULL: none. */
 	const char *example;
 };
@@ -97,6 +98,10 @@ void rfl_bind_key(struct rfl_bind *b, const json_t *object, const struct rfl_mem
 
 /** Reject keys that are not in a table, or a value that is not an object. */
 void rfl_bind_only(struct rfl_bind *b, const json_t *object, const struct rfl_member *table);
+
+/** Check that a document has this schema, such as "roofline.matrix/1"; if it has not, report what
+ * the document is instead of `what` ("a matrix"). */
+void rfl_bind_schema(struct rfl_bind *b, const json_t *root, const char *schema, const char *what);
 
 /** Call `item` for each member of an object, or each item of a list, one level below.
  * @param key  of the member; NULL for an item */

@@ -83,6 +83,47 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
 	return rc;
 }
 
+/* Blank out comments, so that positions stay correct. */
+static void blank_comments(char *text, size_t len)
+{
+	bool in_string = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			in_string = !in_string;
+		else if (text[i] == '\n')
+			in_string = false; /* of an invalid string */
+		else if (in_string && text[i] == '\\')
+			i++;
+		else if (!in_string && text[i] == '/' && i + 1 < len && text[i + 1] == '/')
+			for (; i < len && text[i] != '\n'; i++)
+				text[i] = ' ';
+	}
+}
+
+enum rfl_rc rfl_json_loads_commented(const char *text, size_t len, const char *name, json_t **ret,
+				     struct rfl_err *err)
+{
+	char *copy = memcpy(rfl_alloc_array(len + 1, 1), text, len);
+	enum rfl_rc rc;
+
+	blank_comments(copy, len);
+	rc = rfl_json_loads(copy, len, name, ret, err);
+	free(copy);
+	return rc;
+}
+
+enum rfl_rc rfl_json_load_commented(const char *path, json_t **ret, struct rfl_err *err)
+{
+	struct rfl_buf text = { .len = 0 };
+	enum rfl_rc rc = rfl_file_read(path, &text, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_json_loads_commented(rfl_buf_str(&text), text.len, path, ret, err);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
 /* --- locations ------------------------------------------------------------------------------- */
 
 void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer)

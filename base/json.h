@@ -53,6 +53,12 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err) R
 enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_t **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Load a file, or a text, that people write: from "//" to the end of a line is a comment. */
+enum rfl_rc rfl_json_load_commented(const char *path, json_t **ret,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_json_loads_commented(const char *text, size_t len, const char *name, json_t **ret,
+				     struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** rfl_where_only_keys() for an object at a JSON pointer, such as "/environments/lab_cpu". */
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
