@@ -288,9 +288,9 @@ enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct
 	int failed = 0;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_machine_new(&m, err)) ||
-	    (rc = rfl_surroundings_new(spec->root, &around, err)))
+	if ((rc = rfl_machine_new(&m, err)))
 		goto done;
+	around = rfl_surroundings_new(spec->root);
 	cloud = &around->cloud;
 	if (m->virtualised == RFL_NO)
 		failed |= set(missing, "/system/hypervisor", text("not a virtual machine"));
