@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "complexity/zoo.h"
@@ -370,6 +371,58 @@ static void damaged_files_are_named_and_skipped(void **state)
 	assert_memory_equal(labels, want_labels, sizeof(labels));
 }
 
+/* Of a test set, each readable image once: a damaged one is left out, not replaced. */
+static void damaged_test_images_are_left_out(void **state)
+{
+	static const int workers[] = { 0, 3 };
+	static uint8_t whole[9 * PIXELS], part[9 * PIXELS];
+
+	need_jpeg();
+	make_folder(*state);
+	assert_int_equal(rename(tmp_path(*state, "train"), tmp_path(*state, "val")), 0);
+	make_folder(*state); /* classes Ant, bee, zebra of three images each, in this order */
+	for (size_t i = 0; i <= RFL_ARRAY_LEN(workers); i++) {
+		struct config config = config_of(i ? workers[i - 1] : 0);
+		uint8_t *out = i ? part : whole;
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_data *data;
+		int64_t n = 0;
+
+		if (i == 1) { /* the second batch of two is lost, and half of the third */
+			assert_int_equal(truncate(tmp_path(*state, "val/Ant/8.JPEG"), 0), 0);
+			assert_int_equal(truncate(tmp_path(*state, "val/bee/1.jpg"), 1000), 0);
+			assert_int_equal(truncate(tmp_path(*state, "val/bee/4.JPEG"), 0), 0);
+		}
+		config.spec.test = true;
+		config.batch = 2;
+		data = open_loader(*state, &config);
+		assert_int_equal(rfl_data_samples(data), 9);
+		assert_int_equal(rfl_data_epoch_batches(data), 5);
+		for (int b = 0; b < 10; b++) { /* two epochs */
+			static const int64_t sizes[] = { 2, 0, 1, 2, 1 };
+			static const int64_t classes[] = { 0, 0, 1, 2, 2, 2 };
+			struct rfl_batch batch;
+
+			assert_ok(rfl_data_next(data, &batch, &err), &err);
+			assert_int_equal(batch.n, i ? sizes[b % 5] : b % 5 < 4 ? 2 : 1);
+			for (int64_t s = 0; s < batch.n; s++, n++) {
+				memcpy(out + n % (i ? 6 : 9) * PIXELS, batch.pixels + s * PIXELS,
+				       PIXELS);
+				assert_int_equal(batch.labels[s],
+						 i ? classes[n % 6] : n % 9 / 3);
+			}
+		}
+		assert_int_equal(n, i ? 12 : 18);
+		assert_int_equal(rfl_data_stats(data).skipped, i ? 3 : 0);
+		rfl_data_free(data);
+		if (i) {
+			assert_memory_equal(part, whole, (size_t)2 * PIXELS);
+			assert_memory_equal(part + 2 * PIXELS, whole + 5 * PIXELS,
+					    (size_t)4 * PIXELS);
+		}
+	}
+}
+
 static int count_of(const char *text, const char *what)
 {
 	int n = 0;
@@ -523,6 +576,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(layouts_hold_the_same_pixels, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_files_are_named_and_skipped, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(damaged_test_images_are_left_out, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(nothing_readable_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(closing_early_is_clean, set_up, tear_down),
