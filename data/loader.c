@@ -404,14 +404,11 @@ void rfl_data_free(struct rfl_data *d)
 	free(d);
 }
 
-enum rfl_rc rfl_data__new(const struct rfl_data_spec *spec, int64_t batch, enum rfl_layout layout,
-			  const struct rfl_data_memory *memory, struct rfl_data **ret,
-			  struct rfl_err *err)
+struct rfl_data *rfl_data__new(const struct rfl_data_spec *spec, int64_t batch,
+			       enum rfl_layout layout, const struct rfl_data_memory *memory)
 {
-	struct rfl_data *d = calloc(1, sizeof(*d));
+	struct rfl_data *d = rfl_alloc_array(1, sizeof(*d));
 
-	if (!d)
-		return rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
 	d->spec = *spec;
 	d->spec.world_size = spec->world_size ? spec->world_size : 1;
 	d->batch = batch;
@@ -421,8 +418,7 @@ enum rfl_rc rfl_data__new(const struct rfl_data_spec *spec, int64_t batch, enum 
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->ready, NULL);
 	pthread_cond_init(&d->room, NULL);
-	*ret = d;
-	return RFL_OK;
+	return d;
 }
 
 static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
@@ -434,8 +430,6 @@ static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
 	d->bad = rfl_alloc_array(d->set->n, sizeof(*d->bad));
 	d->slots = rfl_alloc_array((size_t)d->nslots, sizeof(*d->slots));
 	d->workers = rfl_alloc_array((size_t)d->nworkers, sizeof(*d->workers));
-	if (!d->bad || !d->slots || !d->workers)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", d->set->name);
 	if (d->set->sample_bytes > SIZE_MAX / 2 / batch - align - sizeof(int64_t))
 		return rfl_fail(
 			err, RFL_ENOMEM, 0,
@@ -499,7 +493,9 @@ enum rfl_rc rfl_data__load(struct rfl_data *d, struct rfl_samples *take_set, str
 		d->nthreads += !failed;
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return failed ? rfl_fail(err, RFL_ENOMEM, failed, "cannot start loader thread %d of %d: %s",
+	return failed ? rfl_fail(err, RFL_EFAILED, failed,
+				 "cannot start loader thread %d of %d: %s; use fewer --workers, or "
+				 "raise the limit on processes (ulimit -u)",
 				 d->nthreads + 1, spec->workers, strerror(failed))
 		      : RFL_OK;
 }
