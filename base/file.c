@@ -394,13 +394,20 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
 enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct rfl_err *err)
 {
 	const bool folder = use == RFL_FILE_FOLDER;
+	char *target = NULL, in[PATH_SIZE];
+	enum rfl_rc rc = RFL_OK;
 	struct stat st;
 	int fd;
 
 	if (use != RFL_FILE_OPTIONAL && is_foreign_link(path))
 		return fail_foreign_link(err, path);
+	if (use == RFL_FILE_REPLACED && !(rc = rfl_file_target(path, &target, err)))
+		rc = rfl_file_check_use(folder_of(target, in), RFL_FILE_FOLDER, err);
+	free(target);
+	if (rc)
+		return rc;
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s: cannot check", path);
+		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s", path);
 	if (folder && !S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", path);
 	if (folder)
@@ -409,7 +416,9 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 			       : rfl_fail_errno(err, "%s: cannot create files in this folder",
 						path);
 	if (!S_ISREG(st.st_mode))
-		return rfl_fail(err, RFL_EIO, EINVAL, "%s: not a regular file; move it away", path);
+		return rfl_fail(err, RFL_EIO, EINVAL, "%s: %s", path,
+				S_ISDIR(st.st_mode) ? "this is a folder, not a file"
+						    : "not a regular file; move it away");
 	if (use == RFL_FILE_OPTIONAL)
 		return RFL_OK;
 	fd = open_own(path, O_WRONLY | O_APPEND | O_NONBLOCK);

@@ -35,6 +35,7 @@ void rfl_file_sweep(const char *path);
 enum rfl_file_use {
 	RFL_FILE_FOLDER,   /**< a folder in which files can be created */
 	RFL_FILE_APPENDED, /**< a file that can be appended to */
+	RFL_FILE_REPLACED, /**< a file that can be changed by rfl_file_lock() and rfl_file_write() */
 	RFL_FILE_OPTIONAL, /**< a regular file: writing may fail, but does not block */
 };
 

@@ -423,13 +423,13 @@ static size_t rank_of(const json_t *level)
 	return rank;
 }
 
-bool rfl_rules__insert_level(json_t *memory, json_t *take_level)
+void rfl_rules__insert_level(json_t *memory, json_t *take_level)
 {
 	size_t at = json_array_size(memory);
 
 	while (at > 0 && rank_of(json_array_get(memory, at - 1)) > rank_of(take_level))
 		at--;
-	return json_array_insert_new(memory, at, take_level) == 0;
+	json_array_insert_new(memory, at, take_level);
 }
 
 static enum rfl_rc read_compute(const json_t *value, struct rfl_peaks_env *env,
