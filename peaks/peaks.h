@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "peaks/devices.h"
 
@@ -178,5 +179,19 @@ typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char
  * @return the number of doubts */
 size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
 		       void *ctx);
+
+/** A ceiling of an environment. */
+struct rfl_peaks_ref {
+	const char *env;
+	const char *key; /**< as for rfl_peaks_cell(): "fp32.vector", "DRAM"; NULL: ignored */
+};
+
+/** The same doubts as one line for each environment and cause:
+ * "lab_cpu: fp32.vector, DRAM and 2 more: measured on a busy machine".
+ * @param used   the ceilings in use, in any order, also repeated; NULL: all
+ * @param lines  gets the lines, each with a newline
+ * @return their number */
+size_t rfl_peaks_doubts(const struct rfl_peaks *p, const char *today,
+			const struct rfl_peaks_ref *used, size_t nused, struct rfl_buf *lines);
 
 #endif
