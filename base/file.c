@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 
 #define BLOCK_SIZE  65536
@@ -74,8 +75,8 @@ enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err)
 		errno = n == LINKS_MAX ? ELOOP : ENAMETOOLONG;
 		return rfl_fail_errno(err, "%s: cannot resolve", path);
 	}
-	*ret = strdup(size <= sizeof(at) ? at : path);
-	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	*ret = rfl_strdup(size <= sizeof(at) ? at : path);
+	return RFL_OK;
 }
 
 /* Open with O_NOFOLLOW, because a link may be created after the check. */
@@ -165,11 +166,7 @@ static int open_neighbour(const char *path, const struct stat *target, char **na
 	const size_t size = strlen(path) + 48;
 	int fd;
 
-	*name = malloc(size);
-	if (!*name) {
-		errno = ENOMEM;
-		return -1;
-	}
+	*name = rfl_alloc_array(size, 1);
 	do {
 		snprintf(*name, size, "%s.tmp.%ld.%u", path, (long)getpid(),
 			 atomic_fetch_add(&counter, 1));
@@ -435,10 +432,9 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 static enum rfl_rc make_folders(const char *path, size_t len, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
-	char *part = strndup(path, len);
+	char *part = rfl_strdup(path);
 
-	if (!part)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	part[len] = '\0';
 	for (char *slash = part; slash && *part && rc == RFL_OK;) {
 		int code;
 
@@ -471,11 +467,9 @@ enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err)
 char *rfl_path_join(const char *dir, const char *name)
 {
 	size_t len = strlen(dir), size = len + strlen(name) + 2;
-	char *path = malloc(size);
+	char *path = rfl_alloc_array(size, 1);
 
-	if (path)
-		snprintf(path, size, "%s%s%s", dir, len == 0 || dir[len - 1] == '/' ? "" : "/",
-			 name);
+	snprintf(path, size, "%s%s%s", dir, len == 0 || dir[len - 1] == '/' ? "" : "/", name);
 	return path;
 }
 

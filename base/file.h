@@ -71,7 +71,7 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err) RFL_W
 enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Join a folder and a name with "/". malloc'ed; NULL if out of memory. */
+/** Join a folder and a name with "/". malloc'ed. */
 char *rfl_path_join(const char *dir, const char *name) RFL_WARN_UNUSED;
 
 /** The part after the last slash. Borrowed. */

@@ -199,24 +199,19 @@ json_t *rfl_json_real(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *rfl_json_text(const char *text)
+{
+	return text ? json_string_nocheck(text) : json_null();
+}
+
 void rfl_json_put(json_t **o, const char *key, json_t *take_value)
 {
-	if (*o && json_object_set_new(*o, key, take_value) == 0)
-		return;
-	if (!*o)
-		json_decref(take_value);
-	json_decref(*o);
-	*o = NULL;
+	(void)json_object_set_new_nocheck(*o, key, take_value ? take_value : json_null());
 }
 
 void rfl_json_append(json_t **list, json_t *take_value)
 {
-	if (*list && json_array_append_new(*list, take_value) == 0)
-		return;
-	if (!*list)
-		json_decref(take_value);
-	json_decref(*list);
-	*list = NULL;
+	(void)json_array_append_new(*list, take_value ? take_value : json_null());
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -288,7 +283,7 @@ static void write_value(struct rfl_buf *out, const json_t *value, int level)
 	bool one_line = level == ONE_LINE;
 	size_t n;
 
-	if (!value) { /* the caller ran out of memory: fail instead of writing half a document */
+	if (!value) { /* such as json_string() of invalid UTF-8: do not write half a document */
 		out->failed = true;
 		return;
 	}

@@ -62,15 +62,16 @@ const char *rfl_json_scalar(const json_t *value, char number[RFL_NUM_MAX]);
 /** Create a real, or JSON null for NaN and infinities. New reference. */
 json_t *rfl_json_real(double value);
 
-/** Add a member. The object becomes NULL when memory runs out; adding it to another one then fails,
- * too, so that a caller checks only the whole document. */
-void rfl_json_put(json_t **o, const char *key, json_t *take_value);
+/** Create a string, or JSON null for NULL. Invalid UTF-8, for which json_string() returns NULL, is
+ * kept, and written as U+FFFD. New reference. */
+json_t *rfl_json_text(const char *text);
 
-/** Append to a list, likewise. */
+/** Add a member to an object, or an item to a list; NULL is added as JSON null. */
+void rfl_json_put(json_t **o, const char *key, json_t *take_value);
 void rfl_json_append(json_t **list, json_t *take_value);
 
 /** Append a value, indented by two spaces, with keys in insertion order and reals in the shortest
- * exact form. NULL (the caller ran out of memory) marks the buffer as failed. */
+ * exact form. NULL marks the buffer as failed. */
 void rfl_json_write(struct rfl_buf *out, const json_t *value);
 
 /** Append a value on one line, without a newline at the end. */
