@@ -28,6 +28,8 @@
 
 const char *const rfl_measure_keys[] = { "fp32.vector",
 					 "fp64.vector",
+					 "fp32.vector.fmaadd",
+					 "fp64.vector.fmaadd",
 					 "bf16.vector",
 					 "bf16.matrix",
 					 "fp16.vector",

@@ -132,6 +132,34 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
  */
 const char *rfl_peaks_unit(const char *key);
 
+/** How a plot shows a ceiling. Only roofs are used in verdicts. */
+enum rfl_peaks_line {
+	RFL_LINE_NONE,
+	RFL_LINE_ROOF,
+	RFL_LINE_LIBRARY, /**< dotted, below the roof of its precision */
+	RFL_LINE_BELOW,   /**< thin, below the roof of the key without this part */
+	RFL_LINE_ABOVE,   /**< thin, above that roof; not drawn if it is not */
+};
+
+/** A part of a compute key, after the precision. */
+struct rfl_peaks_part {
+	const char *word; /**< "vector", "1core" */
+	bool unit;        /**< the second part; otherwise the third, which is optional */
+	enum rfl_peaks_line line;
+	const char *text; /**< in names for people: " vector", ", one core" */
+};
+
+/** All parts; ends with a row without a word. */
+extern const struct rfl_peaks_part rfl_peaks_parts[];
+
+/** The second or third part of a key; NULL if it has none or is not valid. */
+const struct rfl_peaks_part *rfl_peaks_part(const char *key, bool unit);
+
+/** The thin line of a roof: the usable ceiling of its key with a third part added, such as that of
+ * "fp32.vector.1core". NULL if there is none, or if it is not on the side that the part says. */
+const struct rfl_peak *rfl_peaks_line(const struct rfl_peaks_env *env, const char *key,
+				      const struct rfl_peaks_part *part);
+
 /** Whether a key is of the unit class gemm: what the matrix product of a framework's library
  * attains, which is never a roof. */
 bool rfl_peaks_is_gemm(const char *key);

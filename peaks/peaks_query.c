@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 
+#define LINE_APART 1.02 /* a line above its roof; less is noise */
+
 static const char *const status_names[] = {
 	[RFL_PEAK_MEASURED] = "measured", [RFL_PEAK_SPEC] = "spec",
 	[RFL_PEAK_DERIVED] = "derived",   [RFL_PEAK_USER] = "user",
@@ -84,9 +86,9 @@ const char *rfl_peaks_unit(const char *key)
 
 bool rfl_peaks_is_gemm(const char *key)
 {
-	const char *unit = strchr(key, '.');
+	const struct rfl_peaks_part *unit = rfl_peaks_part(key, true);
 
-	return unit && strcmp(unit, ".gemm") == 0;
+	return unit && unit->line == RFL_LINE_LIBRARY;
 }
 
 const struct rfl_peak *rfl_peaks_gemm(const struct rfl_peaks_env *env, const char *key)
@@ -99,6 +101,21 @@ const struct rfl_peak *rfl_peaks_gemm(const struct rfl_peaks_env *env, const cha
 	snprintf(gemm, sizeof(gemm), "%.*s.gemm", (int)strcspn(key, "."), key);
 	p = rfl_peaks_compute(env, gemm);
 	return rfl_peak_usable(p) ? p : NULL;
+}
+
+const struct rfl_peak *rfl_peaks_line(const struct rfl_peaks_env *env, const char *key,
+				      const struct rfl_peaks_part *part)
+{
+	const struct rfl_peak *roof = env->short_form ? NULL : rfl_peaks_compute(env, key), *p;
+	char whole[48];
+
+	snprintf(whole, sizeof(whole), "%s.%s", key, part->word);
+	p = roof ? rfl_peaks_compute(env, whole) : NULL;
+	if (!rfl_peak_usable(p) ||
+	    (part->line == RFL_LINE_ABOVE ? p->value <= LINE_APART * roof->value
+					  : part->line != RFL_LINE_BELOW))
+		return NULL;
+	return p;
 }
 
 /* How much of the machine a scope covers: 0 for a core. */
