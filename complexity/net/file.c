@@ -6,6 +6,7 @@
 #include "complexity/net/file.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,22 +14,23 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "complexity/count.h"
 #include "complexity/net/build.h"
 
 enum {
-	MAX_NODES = 1000000, /* the builder's limit */
+	MAX_NODES = 1000000,
 	MAX_NAME = 255,
 	MAX_MODEL_NAME = 64,
 	MAX_CANDIDATES = 4096, /* most names searched for a suggestion */
+	MAX_KEYS = 40,         /* of a node, with one for each pair of attributes x_h and x_w */
 	CYCLE_SHOWN = 12,
 };
 
 /* A node as in the file. Draft 0 is the input; draft i is node i - 1 of the file. */
 struct draft {
 	const json_t *obj;
+	const char *op_name;
 	const char *id;     /* its name in lists of inputs; NULL: none */
 	const char *name;   /* of the module; NULL: a step that is not a module */
 	const char *within; /* of a step: the enclosing block; NULL: the network itself */
@@ -47,16 +49,17 @@ struct draft {
 };
 
 struct reader {
-	const char *file;
+	struct rfl_bind b;
 	const json_t *root;
-	struct rfl_err err; /* the first failure */
-	struct rfl_arena *arena;
-	int at; /* the draft being read, for messages; 0: the document itself */
+	struct rfl_err err;
+	const char *model, *title, *family, *output;
+	int loss; /* enum rfl_loss */
+	int at;   /* the draft being read; 0: the document itself */
 	int ndrafts;
 	struct draft *drafts;
 	json_t *ids; /* draft index by name */
 	int *order;  /* drafts in execution order */
-	struct rfl_net_builder *b;
+	struct rfl_net_builder *builder;
 	char label[1400]; /* prefix of the builder's messages */
 };
 
@@ -67,102 +70,101 @@ static const char *label_of(const struct draft *d)
 	return d->id ? d->id : d->info->name;
 }
 
-/* Fail at r->at (key NULL), at one of its keys (index -1), or at an element of that key's list. */
+/* Set the location of values and messages: r->at (key NULL), one of its keys (index -1), or an
+ * element of that key's list. */
+static void go_to(struct reader *r, const char *key, int index)
+{
+	const struct draft *d = r->at ? &r->drafts[r->at] : NULL;
+
+	rfl_where_begin(&r->b.at, r->b.at.file, "");
+	r->b.at.name = d && (d->id || d->info) ? label_of(d) : NULL;
+	if (d) {
+		(void)rfl_where_key(&r->b.at, "nodes");
+		(void)rfl_where_index(&r->b.at, (size_t)r->at - 1);
+	}
+	if (key)
+		(void)rfl_where_key(&r->b.at, key);
+	if (index >= 0)
+		(void)rfl_where_index(&r->b.at, (size_t)index);
+}
+
 RFL_PRINTF(4, 5)
 static bool fail(struct reader *r, const char *key, int index, const char *fmt, ...)
 {
-	const struct draft *d = r->at ? &r->drafts[r->at] : NULL;
-	const char *label = d && (d->id || d->info) ? label_of(d) : NULL;
-	char node[32] = "", element[16] = "", text[RFL_ERR_MSG_MAX];
+	char text[RFL_ERR_MSG_MAX];
 	va_list ap;
 
-	if (d)
-		(void)snprintf(node, sizeof(node), "/nodes/%d", r->at - 1);
-	if (index >= 0)
-		(void)snprintf(element, sizeof(element), "/%d", index);
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	(void)rfl_fail(&r->err, RFL_EFORMAT, 0, "%s: %s%s%s%s: %s%s%s", r->file, node,
-		       key || !d ? "/" : "", key ? key : "", element, label ? label : "",
-		       label ? ": " : "", text);
+	go_to(r, key, index);
+	rfl_bind_refuse(&r->b, "%s", text);
 	return false;
-}
-
-/* Report "must be ..., not <value>". */
-static bool wrong(struct reader *r, const char *key, int index, const json_t *value,
-		  const char *must)
-{
-	char shown[80];
-
-	return fail(r, key, index, "%s, not %s", must, rfl_json_show(value, shown, sizeof(shown)));
-}
-
-static bool missing(struct reader *r, const char *key)
-{
-	return fail(r, NULL, -1, "the key \"%s\" is missing; add it", key);
 }
 
 /* Pass on a failure of the builder or of a finished network. */
 static bool failed_with(struct reader *r, const struct rfl_err *e)
 {
-	(void)rfl_fail(&r->err, RFL_EFORMAT, 0, "%s", e->msg);
+	r->b.rc = rfl_fail(&r->err, RFL_EFORMAT, 0, "%s", e->msg);
 	return false;
 }
 
 /* Make the builder's messages begin with the file and a location in it; for a node, also its id. */
-static void label_as(struct reader *r, const char *place, int index, const char *id)
+static void label_as(struct reader *r, const char *key, const char *id)
 {
-	char number[16] = "";
-
-	if (index >= 0)
-		(void)snprintf(number, sizeof(number), "/%d", index);
-	(void)snprintf(r->label, sizeof(r->label), "%s: %s%s%s%s", r->file, place, number,
+	go_to(r, key, -1);
+	(void)snprintf(r->label, sizeof(r->label), "%s: %s%s%s", r->b.at.file, r->b.at.pointer,
 		       id ? ": " : "", id ? id : "");
-	r->b->label = r->label;
+	r->builder->label = r->label;
 }
+
+/* --- values ----------------------------------------------------------------------------------- */
 
 /* Whether a text is neither empty nor too long and has no control characters. */
 static bool is_name(const char *text)
 {
 	size_t n = 0;
 
-	for (; text && text[n]; n++)
+	for (; text[n]; n++)
 		if (n >= MAX_NAME || rfl_text_control(text + n))
 			return false;
 	return n > 0;
 }
 
-/* Read a text of the current draft or of the document; NULL if it is missing. */
-static bool read_text(struct reader *r, const char *key, const char **ret)
+/* Whether a text can be part of a file name. */
+static bool is_model(const char *text)
 {
-	const json_t *value = json_object_get(r->at ? r->drafts[r->at].obj : r->root, key);
-	const char *text = json_string_value(value);
+	static const char alnum[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 
-	*ret = is_name(text) ? text : NULL;
-	return !value || *ret ||
-	       wrong(r, key, -1, value,
-		     r->at ? "must be a string of 1 to 255 bytes without control characters"
-			   : "must be a short string without control characters");
+	return *text && strlen(text) <= MAX_MODEL_NAME && !text[strspn(text, alnum)] &&
+	       !strchr("._-", text[0]);
 }
+
+#define NAME(key_, type, member)                                         \
+	.key = (key_), RFL_MEMBER(TEXT, type, member), .valid = is_name, \
+	.what = "a string of 1 to 255 bytes without control characters"
 
 /* Find the draft that a text names; suggest the nearest name if there is none. */
 static bool resolve(struct reader *r, const char *key, int index, const json_t *value, int *ret)
 {
 	const char *id = json_string_value(value);
-	const bool plain = is_name(id); /* otherwise it may be of any length */
+	const bool plain = id && is_name(id); /* otherwise it may be of any length */
 	const int shown = plain ? MAX_NAME : 60;
 	char advice[RFL_ADVICE_SIZE];
 	const char **names;
 	size_t n = 0;
 
-	if (!id)
-		return wrong(r, key, index, value, "must be the name of a node");
+	go_to(r, key, index);
+	if (!id) {
+		rfl_bind_must(&r->b, value, "the name of a node");
+		return false;
+	}
 	if (json_object_get(r->ids, id)) {
 		*ret = (int)json_integer_value(json_object_get(r->ids, id));
 		return true;
 	}
-	names = rfl_arena_array(r->arena, MAX_CANDIDATES + 1, sizeof(*names));
+	names = rfl_arena_array(r->b.arena, MAX_CANDIDATES + 1, sizeof(*names));
 	for (int i = 0; i < r->ndrafts && n < MAX_CANDIDATES; i++)
 		if (r->drafts[i].id)
 			names[n++] = r->drafts[i].id;
@@ -171,189 +173,188 @@ static bool resolve(struct reader *r, const char *key, int index, const json_t *
 		    rfl_text_advice(plain ? id : "", names, 1, "name a node of the file", advice));
 }
 
-/* --- values of attributes --------------------------------------------------------------------- */
-
-static bool read_list(struct reader *r, const char *key, const json_t *value, int least, int most,
-		      int64_t min, int64_t *dim, int *ndim);
-
-/* @param ndim  of the node's first input */
-static bool read_value(struct reader *r, const struct rfl_op_attr *attr, const char *key, int index,
-		       const json_t *value, int ndim, void *to)
+/* The row of a whole number or, with `real`, of any number; `min` INT64_MIN: no limit. */
+static struct rfl_member number(bool real, int64_t min)
 {
-	const bool real = attr->type == RFL_ATTR_REAL, any = attr->min == INT64_MIN;
+	const bool any = min == INT64_MIN;
+
+	return (struct rfl_member){ .kind = real ? RFL_BIND_REAL : RFL_BIND_INT,
+				    .size = sizeof(int64_t),
+				    .min = any ? 0 : (double)min,
+				    .max = any ? 0 : (double)INFINITY };
+}
+
+/* Read a list of `least` to `most` whole numbers at the current location. */
+static void read_list(struct rfl_bind *b, const json_t *value, int least, int most, int64_t min,
+		      int64_t *dim, int *ndim)
+{
+	const struct rfl_member item = number(false, min);
+	const size_t n = json_array_size(value);
+
+	*ndim = (int)n;
+	if (!json_is_array(value) || n < (size_t)least || n > (size_t)most)
+		rfl_bind_refuse(b,
+				least == most ? "must be a list of %d integers"
+					      : "must be a list of %d to %d integers",
+				least, most);
+	for (size_t i = 0; i < n && !b->rc; i++) {
+		const size_t mark = rfl_where_index(&b->at, i);
+
+		rfl_bind_value(b, json_array_get(value, i), &item, &dim[i]);
+		rfl_where_up(&b->at, mark);
+	}
+}
+
+/* Read an attribute, or set its default. @param ndim  of the node's first input */
+static void read_attr(struct reader *r, const struct rfl_op_attr *attr, int ndim, void *node)
+{
+	const json_t *obj = r->drafts[r->at].obj, *value = json_object_get(obj, attr->name);
+	void *to = (char *)node + attr->offset;
+	struct rfl_member m = number(attr->type == RFL_ATTR_REAL, attr->min);
 	struct rfl_shape *shape = to;
-	char must[64];
 	int n;
 
-	switch (attr->type) {
-	case RFL_ATTR_BOOL:
-		*(bool *)to = json_is_true(value);
-		return json_is_boolean(value) ||
-		       wrong(r, key, index, value, "must be true or false");
-	case RFL_ATTR_INT:
-	case RFL_ATTR_REAL:
-		if (real)
-			*(double *)to = json_number_value(value);
-		else
-			*(int64_t *)to = json_integer_value(value);
-		if ((real ? json_is_number(value) : json_is_integer(value)) &&
-		    (any || json_number_value(value) >= (double)attr->min))
-			return true;
-		n = snprintf(must, sizeof(must), "must be a %snumber", real ? "" : "whole ");
-		if (!any)
-			(void)snprintf(must + n, sizeof(must) - (size_t)n, " of at least %lld",
-				       (long long)attr->min);
-		return wrong(r, key, index, value, must);
-	case RFL_ATTR_SHAPE:
-		return read_list(r, key, value, 1, RFL_NET_MAX_DIMS, 1, shape->dim, &shape->ndim);
-	case RFL_ATTR_ORDER:
-		break;
-	}
-	if (json_array_size(value) != (size_t)ndim)
-		return fail(r, key, -1,
-			    "must be a list of %d whole numbers: the input has %d dimensions", ndim,
-			    ndim);
-	return read_list(r, key, value, ndim, ndim, 0, to, &n);
-}
-
-/* Read a list of `least` to `most` whole numbers. */
-static bool read_list(struct reader *r, const char *key, const json_t *value, int least, int most,
-		      int64_t min, int64_t *dim, int *ndim)
-{
-	const struct rfl_op_attr element = { .type = RFL_ATTR_INT, .min = min };
-	size_t n = json_array_size(value);
-
-	if (!json_is_array(value) || n < (size_t)least || n > (size_t)most)
-		return least == most ? fail(r, key, -1, "must be a list of %d whole numbers", most)
-				     : fail(r, key, -1, "must be a list of %d to %d whole numbers",
-					    least, most);
-	for (*ndim = 0; *ndim < (int)n; ++*ndim)
-		if (!read_value(r, &element, key, *ndim, json_array_get(value, (size_t)*ndim), 0,
-				&dim[*ndim]))
-			return false;
-	return true;
-}
-
-static bool read_attr(struct reader *r, const struct rfl_op_attr *attr, int ndim, void *base)
-{
-	const json_t *value = json_object_get(r->drafts[r->at].obj, attr->name);
-	void *to = (char *)base + attr->offset;
-
-	if (value)
-		return read_value(r, attr, attr->name, -1, value, ndim, to);
-	if (attr->required)
-		return missing(r, attr->name);
 	if (attr->type == RFL_ATTR_INT)
 		*(int64_t *)to = (int64_t)attr->def;
 	else if (attr->type == RFL_ATTR_REAL)
 		*(double *)to = attr->def;
 	else if (attr->type == RFL_ATTR_BOOL)
 		*(bool *)to = attr->def != 0;
-	return true;
+	m.key = attr->name;
+	m.must = attr->required;
+	if (attr->type == RFL_ATTR_BOOL)
+		m = (struct rfl_member){ .key = m.key,
+					 .kind = RFL_BIND_FLAG,
+					 .size = sizeof(bool) };
+	if (attr->type < RFL_ATTR_SHAPE || !value) {
+		go_to(r, NULL, -1);
+		rfl_bind_key(&r->b, obj, &m, to);
+		return;
+	}
+	go_to(r, attr->name, -1);
+	if (attr->type == RFL_ATTR_SHAPE)
+		read_list(&r->b, value, 1, RFL_NET_MAX_DIMS, 1, shape->dim, &shape->ndim);
+	else if (json_array_size(value) != (size_t)ndim)
+		rfl_bind_refuse(&r->b, "must be a list of %d integers: the input has %d dimensions",
+				ndim, ndim);
+	else
+		read_list(&r->b, value, ndim, ndim, 0, to, &n);
 }
 
 /* Read "kernel": 3, "kernel": [1, 7], or separate "kernel_h" and "kernel_w". */
-static bool read_pair(struct reader *r, const struct rfl_op_attr attr[2], struct rfl_node *node)
+static void read_pair(struct reader *r, const struct rfl_op_attr attr[2], void *node)
 {
 	const json_t *obj = r->drafts[r->at].obj, *value = json_object_get(obj, attr->pair);
-	const json_t *half[2] = { json_object_get(obj, attr[0].name),
-				  json_object_get(obj, attr[1].name) };
-	int64_t both[2];
+	const bool half[2] = { json_object_get(obj, attr[0].name),
+			       json_object_get(obj, attr[1].name) };
+	const struct rfl_member size = number(false, attr->min);
+	int64_t both[2] = { 0 };
 	int n = 1;
 
-	if (!value && !half[0] && !half[1] && attr->required)
-		return missing(r, attr->pair);
-	if (!value)
-		return read_attr(r, &attr[0], 0, node) && read_attr(r, &attr[1], 0, node);
-	if (half[0] || half[1])
-		return fail(r, attr[half[0] ? 0 : 1].name, -1,
-			    "\"%s\" already sets it; remove one of them", attr->pair);
-	if (json_is_array(value) ? !read_list(r, attr->pair, value, 2, 2, attr->min, both, &n)
-				 : !read_value(r, attr, attr->pair, -1, value, 0, both))
-		return false;
-	*(int64_t *)((char *)node + attr[0].offset) = both[0];
-	*(int64_t *)((char *)node + attr[1].offset) = both[n - 1];
-	return true;
+	if (value && (half[0] || half[1])) {
+		(void)fail(r, attr[half[0] ? 0 : 1].name, -1,
+			   "\"%s\" already sets it; remove one of them", attr->pair);
+	} else if (value) {
+		go_to(r, attr->pair, -1);
+		if (json_is_array(value))
+			read_list(&r->b, value, 2, 2, attr->min, both, &n);
+		else
+			rfl_bind_value(&r->b, value, &size, both);
+		*(int64_t *)((char *)node + attr[0].offset) = both[0];
+		*(int64_t *)((char *)node + attr[1].offset) = both[n > 1];
+	} else if (attr->required && !half[0] && !half[1]) {
+		(void)fail(r, NULL, -1, "the key \"%s\" is missing; add it", attr->pair);
+	} else {
+		read_attr(r, &attr[0], 0, node);
+		read_attr(r, &attr[1], 0, node);
+	}
 }
 
-/* Read everything before the nodes' contents. */
-static bool read_top(struct reader *r)
-{
-	static const char *const keys[] = { "$schema", "schema",     "model", "title",
-					    "family",  "input",      "nodes", "output",
-					    "loss",    "state_dict", NULL };
-	static const char alnum[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-	static const char *const input_keys[] = { "image", "tokens", NULL };
-	static const struct rfl_op_attr size = { .type = RFL_ATTR_INT, .min = 1 };
-	const json_t *input = json_object_get(r->root, "input");
-	const json_t *image = json_object_get(input, "image");
-	const json_t *tokens = json_object_get(input, "tokens");
-	int64_t dim[3];
-	int ndim;
-	const json_t *nodes = json_object_get(r->root, "nodes");
-	const size_t n = json_array_size(nodes);
-	const char *schema, *ignored, *model, *family, *title;
+/* --- the document, before the contents of its nodes ------------------------------------------- */
 
-	if (rfl_json_only_keys(r->root, keys, r->file, "", &r->err) != RFL_OK ||
-	    !read_text(r, "schema", &schema))
-		return false;
-	if (!schema)
-		return fail(r, NULL, -1,
-			    "the key \"schema\" is missing; write \"schema\": "
-			    "\"" RFL_NET_FILE_SCHEMA "\"");
-	if (strcmp(schema, RFL_NET_FILE_SCHEMA) != 0)
-		return fail(r, "schema", -1,
-			    "must be \"" RFL_NET_FILE_SCHEMA
-			    "\", not \"%s\"; read this file with a matching version of roofline",
-			    schema);
-	if (!read_text(r, "$schema", &ignored) || !read_text(r, "model", &model) ||
-	    !read_text(r, "family", &family) || !read_text(r, "title", &title))
-		return false;
-	if (!model)
-		return missing(r, "model");
-	if (strlen(model) > MAX_MODEL_NAME ||
-	    model[strspn(model, alnum)] || /* used in file names */
-	    strchr("._-", model[0]))
-		return fail(r, "model", -1,
-			    "'%s' must begin with a letter or a digit and contain only letters, "
-			    "digits, '.', '_' and '-', at most %d",
-			    model, MAX_MODEL_NAME);
-	r->b = rfl_net_builder_new(model, family ? family : "user");
-	r->b->title = title;
-	/* {"image": [3, 224, 224]} or {"tokens": 512} */
-	if (!json_is_object(input))
-		return fail(r, "input", -1,
-			    "must be {\"image\": [channels, height, width]} or "
-			    "{\"tokens\": length}");
-	if (rfl_json_only_keys(input, input_keys, r->file, "/input", &r->err) != RFL_OK)
-		return false;
+static void read_input(struct rfl_bind *b, const json_t *value, void *to)
+{
+	static const struct rfl_member keys[] = { { .key = "image" }, { .key = "tokens" }, { 0 } };
+	const struct rfl_member size = number(false, 1);
+	struct reader *r = b->ctx;
+	const json_t *image = json_object_get(value, "image");
+	const json_t *tokens = json_object_get(value, "tokens");
+	int64_t dim[3] = { 0 };
+	size_t mark;
+	int n;
+
+	(void)to;
+	if (!json_is_object(value))
+		rfl_bind_refuse(b, "must be {\"image\": [channels, height, width]} or "
+				   "{\"tokens\": length}");
+	rfl_bind_only(b, value, keys);
 	if (!image == !tokens)
-		return fail(r, "input", -1, "must have either \"image\" or \"tokens\"");
+		rfl_bind_refuse(b, "must have either \"image\" or \"tokens\"");
+	mark = rfl_where_key(&b->at, image ? "image" : "tokens");
 	if (image && json_array_size(image) != 3)
-		return fail(r, "input/image", -1, "must be a list of channels, height and width");
-	if (image ? !read_list(r, "input/image", image, 3, 3, 1, dim, &ndim)
-		  : !read_value(r, &size, "input/tokens", -1, tokens, 0, dim))
-		return false;
-	label_as(r, "/input", -1, NULL);
+		rfl_bind_refuse(b, "must be a list of channels, height and width");
+	if (b->rc == RFL_OK && image)
+		read_list(b, image, 3, 3, 1, dim, &n);
+	else if (b->rc == RFL_OK)
+		rfl_bind_value(b, tokens, &size, dim);
+	rfl_where_up(&b->at, mark);
+	if (b->rc)
+		return;
+	r->builder = rfl_net_builder_new(r->model, r->family ? r->family : "user");
+	r->builder->title = r->title;
+	label_as(r, "input", NULL);
 	if (image)
-		(void)rfl_net_input(r->b, dim[0], dim[1], dim[2]);
+		(void)rfl_net_input(r->builder, dim[0], dim[1], dim[2]);
 	else
-		(void)rfl_net_tokens(r->b, dim[0]);
-	if (r->b->err.rc != RFL_OK)
-		return failed_with(r, &r->b->err);
-	if (n < 1 || n > MAX_NODES)
-		return fail(r, "nodes", -1, "must be a list of 1 to %d nodes", MAX_NODES);
+		(void)rfl_net_tokens(r->builder, dim[0]);
+	if (r->builder->err.rc != RFL_OK)
+		(void)failed_with(r, &r->builder->err);
+}
+
+static void read_nodes(struct rfl_bind *b, const json_t *value, void *to)
+{
+	struct reader *r = b->ctx;
+	const size_t n = json_array_size(value);
+
+	(void)to;
+	if (n < 1 || n > MAX_NODES) {
+		rfl_bind_refuse(b, "must be a list of 1 to %d nodes", MAX_NODES);
+		return;
+	}
 	r->ids = json_object();
-	r->drafts = rfl_arena_array(r->arena, n + 1, sizeof(*r->drafts));
-	r->order = rfl_arena_array(r->arena, n + 1, sizeof(*r->order));
+	r->drafts = rfl_arena_array(b->arena, n + 1, sizeof(*r->drafts));
+	r->order = rfl_arena_array(b->arena, n + 1, sizeof(*r->order));
 	json_object_set_new(r->ids, RFL_NET_FILE_INPUT, json_integer(0));
 	r->ndrafts = (int)n + 1;
 	r->drafts[0].id = RFL_NET_FILE_INPUT;
 	r->drafts[0].info = rfl_op_info_of(RFL_OP_INPUT);
-	for (int i = 1; i < r->ndrafts; i++)
-		r->drafts[i].obj = json_array_get(nodes, (size_t)i - 1);
-	return true;
+	for (size_t i = 0; i < n; i++)
+		r->drafts[i + 1].obj = json_array_get(value, i);
+}
+
+static bool read_document(struct reader *r)
+{
+	static const char *const losses[] = { "fused", "composed", NULL };
+	static const struct rfl_member of_document[] = {
+		{ "$schema", RFL_CHECKED(TEXT) },
+		{ "schema", RFL_CHECKED(TEXT) },
+		{ "model", RFL_MEMBER(TEXT, struct reader, model), .must = true, .valid = is_model,
+		  .what = "a name of letters, digits, '.', '_' and '-', at most 64, that begins "
+			  "with a letter or a digit" },
+		{ NAME("title", struct reader, title) },
+		{ NAME("family", struct reader, family) },
+		{ "input", .kind = RFL_BIND_OTHER, .must = true, .read = read_input,
+		  .example = "{\"image\": [channels, height, width]}" },
+		{ "nodes", .kind = RFL_BIND_OTHER, .must = true, .read = read_nodes },
+		{ NAME("output", struct reader, output) },
+		{ "loss", RFL_MEMBER(CHOICE, struct reader, loss), .choices = losses },
+		{ "state_dict", .list = true, RFL_CHECKED(TEXT) },
+		{ .key = NULL },
+	};
+
+	rfl_bind_schema(&r->b, r->root, RFL_NET_FILE_SCHEMA, "a network");
+	rfl_bind_read(&r->b, r->root, of_document, r);
+	return r->b.rc == RFL_OK;
 }
 
 /* Call a function for every node, in file order (NULL) or the given order. */
@@ -371,63 +372,60 @@ static bool at_each(struct reader *r, const int *order,
 
 /* --- nodes; their attributes, which need input shapes, are read later ------------------------ */
 
-const char *const rfl_net_file_node_keys[] = { "op",       "name",       "id",        "within",
-					       "inputs",   "inplace",    "auxiliary", "block",
-					       "function", "functional", "tied",      NULL };
+const struct rfl_member rfl_net_file_node[] = {
+	{ NAME("name", struct draft, name) }, /* first, because messages contain them */
+	{ NAME("id", struct draft, id) },
+	{ NAME("op", struct draft, op_name), .must = true },
+	{ NAME("within", struct draft, within) },
+	{ "inputs", .list = true, RFL_CHECKED(TEXT) },
+	{ "inplace", RFL_MEMBER(FLAG, struct draft, inplace) },
+	{ "auxiliary", RFL_MEMBER(FLAG, struct draft, auxiliary) },
+	{ "block", RFL_MEMBER(INT, struct draft, block), .min = 1 },
+	{ "function", RFL_MEMBER(INT, struct draft, function), .min = 1 },
+	{ "functional", RFL_MEMBER(FLAG, struct draft, functional) },
+	{ "tied", RFL_CHECKED(TEXT) },
+	{ .key = NULL },
+};
 
-static bool read_op(struct reader *r, struct draft *d)
+static bool find_op(struct reader *r, struct draft *d)
 {
-	const json_t *value = json_object_get(d->obj, "op");
-	const char *name = json_string_value(value);
-	char advice[RFL_ADVICE_SIZE];
 	const char *names[RFL_OP_COUNT + 1] = { 0 };
+	char advice[RFL_ADVICE_SIZE];
 	size_t n = 0;
 
-	if (!value)
-		return missing(r, "op");
-	if (!is_name(name))
-		return wrong(r, "op", -1, value, "must be the name of an operation");
 	for (int i = 0; i < RFL_OP_COUNT; i++) {
 		const struct rfl_op_info *info = rfl_op_info_of((enum rfl_op)i);
 
 		if (!rfl_net_file_is_node((enum rfl_op)i))
 			continue;
 		names[n++] = info->name;
-		if (strcmp(info->name, name) == 0) {
+		if (strcmp(info->name, d->op_name) == 0) {
 			d->op = (enum rfl_op)i;
 			d->info = info;
 			return true;
 		}
 	}
-	return fail(r, "op", -1, "no operation '%s'; %s", name,
-		    rfl_text_advice(name, names, 1, "see docs/net.md for a list", advice));
+	return fail(r, "op", -1, "no operation '%s'; %s", d->op_name,
+		    rfl_text_advice(d->op_name, names, 1, "see docs/net.md for a list", advice));
 }
 
 static bool read_draft(struct reader *r, struct draft *d)
 {
-#define FACT(type_, member_)                                        \
-	{                                                           \
-		.name = #member_, .type = RFL_ATTR_##type_,         \
-		.offset = offsetof(struct draft, member_), .min = 1 \
-	}
-	static const struct rfl_op_attr facts[] = {
-		FACT(BOOL, inplace), FACT(BOOL, auxiliary), FACT(BOOL, functional),
-		FACT(INT, block),    FACT(INT, function),
-	};
-#undef FACT
 	const bool named = !json_object_get(d->obj, "id");
-	const char *keys[RFL_NET_FILE_MAX_KEYS] = { 0 };
+	struct rfl_member keys[MAX_KEYS] = { { 0 } };
 	const json_t *other;
-	char pointer[32];
 	size_t n = 0;
-	int taken;
 
+	go_to(r, NULL, -1);
 	if (!json_is_object(d->obj))
-		return fail(r, NULL, -1, "must be an object");
-	if (!read_text(r, "name", &d->name) || !read_text(r, "id", &d->id))
-		return false;
+		rfl_bind_must(&r->b, d->obj, "an object");
+	for (const struct rfl_member *m = rfl_net_file_node; m->key; m++) {
+		if (m->size)
+			rfl_bind_key(&r->b, d->obj, m, d);
+		r->b.at.name = d->id ? d->id : d->name;
+	}
 	d->id = d->id ? d->id : d->name;
-	if (!read_op(r, d))
+	if (r->b.rc || !find_op(r, d))
 		return false;
 	/* Attributes come first, so that they win if two suggestions are equally near. */
 	for (size_t i = 0; i < d->info->nattrs; i++) {
@@ -437,22 +435,16 @@ static bool read_draft(struct reader *r, struct draft *d)
 			return fail(r, attr->name, -1,
 				    "is inferred from the input's shape; leave it out");
 		if (attr->pair)
-			keys[n++] = attr->pair;
+			keys[n++].key = attr->pair;
 		if (!attr->inferred)
-			keys[n++] = attr->name;
+			keys[n++].key = attr->name;
 	}
-	for (size_t i = 0; rfl_net_file_node_keys[i]; i++)
-		keys[n++] = rfl_net_file_node_keys[i];
-	assert(n < RFL_NET_FILE_MAX_KEYS);
-	(void)snprintf(pointer, sizeof(pointer), "/nodes/%d", r->at - 1);
-	if (rfl_json_only_keys(d->obj, keys, r->file, pointer, &r->err) != RFL_OK ||
-	    !read_text(r, "within", &d->within))
+	for (size_t i = 0; rfl_net_file_node[i].key; i++)
+		keys[n++].key = rfl_net_file_node[i].key;
+	assert(n < MAX_KEYS);
+	rfl_bind_only(&r->b, d->obj, keys);
+	if (r->b.rc)
 		return false;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(facts); i++)
-		if (!read_attr(r, &facts[i], 0, d))
-			return false;
-	if (d->info->arity == RFL_OP_NO_INPUTS && !d->name)
-		return missing(r, "name");
 	if (d->name && d->within)
 		return fail(r, "within", -1,
 			    "remove \"within\": it is only for steps without a \"name\"");
@@ -465,23 +457,21 @@ static bool read_draft(struct reader *r, struct draft *d)
 			    "%s has no weights; remove \"functional\" and the \"name\" to make it "
 			    "a step",
 			    d->info->name);
-	if (!d->name && d->info->params)
-		return fail(r, NULL, -1, "a node with parameters needs a \"name\"; add one");
+	if (!d->name && (d->info->params || d->info->arity == RFL_OP_NO_INPUTS))
+		return fail(r, NULL, -1, "a node of this kind needs a \"name\"; add one");
+	if (!d->id)
+		return true;
 	/* Other nodes refer to a node by its id, or by its name if it has no id. */
-	other = d->id ? json_object_get(r->ids, d->id) : NULL;
-	taken = other ? (int)json_integer_value(other) : -1;
-	if (taken == 0)
+	other = json_object_get(r->ids, d->id);
+	if (json_integer_value(other) > 0)
+		return fail(r, named ? "name" : "id", -1, "the name is used by /nodes/%d; %s",
+			    (int)json_integer_value(other) - 1,
+			    named ? "add a unique \"id\" if the module runs again"
+				  : "choose another");
+	if (other)
 		return fail(r, named ? "name" : "id", -1,
 			    "the name is reserved for the network's input; use another");
-	if (taken > 0 && named)
-		return fail(r, "name", -1,
-			    "the name is used by /nodes/%d; add a unique \"id\" if the module runs "
-			    "again, such as \"%.200s:2\"",
-			    taken - 1, d->id);
-	if (taken > 0)
-		return fail(r, "id", -1, "the id is used by /nodes/%d; choose another", taken - 1);
-	if (d->id)
-		json_object_set_new(r->ids, d->id, json_integer(r->at));
+	json_object_set_new(r->ids, d->id, json_integer(r->at));
 	return true;
 }
 
@@ -504,7 +494,7 @@ static bool read_inputs(struct reader *r, struct draft *d)
 	if (arity != RFL_OP_ANY_INPUTS && n != wanted)
 		return fail(r, "inputs", -1, "needs %zu tensor%s, not %zu", wanted,
 			    wanted == 1 ? "" : "s", n);
-	d->inputs = rfl_arena_array(r->arena, n + 1, sizeof(*d->inputs));
+	d->inputs = rfl_arena_array(r->b.arena, n + 1, sizeof(*d->inputs));
 	for (size_t i = 0; i < n; i++) {
 		d->inputs[i] = r->at - 1; /* by default, the previous node */
 		if (value && !resolve(r, "inputs", (int)i, json_array_get(value, i), &d->inputs[i]))
@@ -615,7 +605,7 @@ static bool enter(struct reader *r, const char *key, int64_t number, bool *insid
 
 static bool append(struct reader *r, struct draft *d)
 {
-	const bool text = rfl_net_shape(r->b, 0).ndim == 1;
+	const bool text = rfl_net_shape(r->builder, 0).ndim == 1;
 	struct rfl_op_param own[RFL_OP_MAX_PARAMS] = { 0 };
 	int inputs[RFL_NET_MAX_INPUTS];
 	struct rfl_node node = {
@@ -630,8 +620,8 @@ static bool append(struct reader *r, struct draft *d)
 	char a[160], b[160];
 	int ndim = 0;
 
-	if (!enter(r, "block", d->block, &r->b->in_block, &r->b->nblocks) ||
-	    !enter(r, "function", d->function, &r->b->in_function, &r->b->nfunctions))
+	if (!enter(r, "block", d->block, &r->builder->in_block, &r->builder->nblocks) ||
+	    !enter(r, "function", d->function, &r->builder->in_function, &r->builder->nfunctions))
 		return false;
 	for (int i = 0; i < d->ninputs; i++) {
 		const struct draft *in = &r->drafts[d->inputs[i]];
@@ -647,21 +637,24 @@ static bool append(struct reader *r, struct draft *d)
 				    label_of(in));
 	}
 	if (node.ninputs)
-		ndim = rfl_net_shape(r->b, inputs[0]).ndim;
+		ndim = rfl_net_shape(r->builder, inputs[0]).ndim;
 	for (size_t i = 0; i < d->info->nattrs; i++) {
 		const struct rfl_op_attr *attr = &d->info->attrs[i];
 
-		if (attr->pair ? !read_pair(r, attr, &node)
-			       : !attr->inferred && !read_attr(r, attr, ndim, &node))
-			return false;
+		if (attr->pair)
+			read_pair(r, attr, &node);
+		else if (!attr->inferred)
+			read_attr(r, attr, ndim, &node);
 		i += attr->pair != NULL;
 	}
+	if (r->b.rc)
+		return false;
 	if (d->tied) { /* the weight must have the size that the node's own would have */
-		rfl_net_infer_attrs(r->b, &node);
+		rfl_net_infer_attrs(r->builder, &node);
 		if (d->info->params(&node, own) != 1)
 			return fail(r, "tied", -1,
 				    "the node has more than one weight; only one can be shared");
-		shared = rfl_net_first_param(r->b, node.tied);
+		shared = rfl_net_first_param(r->builder, node.tied);
 		if (mine->ndim != shared.ndim ||
 		    memcmp(mine->dim, shared.dim, (size_t)mine->ndim * sizeof(mine->dim[0])) != 0)
 			return fail(r, "tied", -1, "needs a weight of %s, but '%s' has %s",
@@ -669,10 +662,10 @@ static bool append(struct reader *r, struct draft *d)
 				    label_of(&r->drafts[d->tied]),
 				    rfl_shape_text(&shared, b, sizeof(b)));
 	}
-	label_as(r, "/nodes", r->at - 1, d->id != d->name ? d->id : NULL);
-	r->b->in_auxiliary = d->auxiliary;
-	d->node = rfl_net_append(r->b, &node, d->name ? d->name : d->within ? d->within : "");
-	return d->node >= 0 || failed_with(r, &r->b->err);
+	label_as(r, NULL, d->id != d->name ? d->id : NULL);
+	r->builder->in_auxiliary = d->auxiliary;
+	d->node = rfl_net_append(r->builder, &node, d->name ? d->name : d->within ? d->within : "");
+	return d->node >= 0 || failed_with(r, &r->builder->err);
 }
 
 /* --- keys after the nodes -------------------------------------------------------------------- */
@@ -687,15 +680,12 @@ static bool read_state_dict(struct reader *r)
 {
 	const json_t *list = json_object_get(r->root, "state_dict");
 	const size_t n = json_array_size(list);
-	bool *listed = rfl_arena_array(r->arena, (size_t)r->ndrafts, sizeof(*listed));
-	int *nodes = rfl_arena_array(r->arena, n + 1, sizeof(*nodes));
+	bool *listed = rfl_arena_array(r->b.arena, (size_t)r->ndrafts, sizeof(*listed));
+	int *nodes = rfl_arena_array(r->b.arena, n + 1, sizeof(*nodes));
 	int draft;
 
 	if (!list)
 		return true;
-	if (!json_is_array(list))
-		return fail(r, "state_dict", -1,
-			    "must be a list of the nodes that have parameters");
 	for (size_t i = 0; i < n; i++) {
 		if (!resolve(r, "state_dict", (int)i, json_array_get(list, i), &draft))
 			return false;
@@ -711,29 +701,22 @@ static bool read_state_dict(struct reader *r)
 			return fail(r, "state_dict", -1,
 				    "'%s' has parameters but is not in the list; add it",
 				    label_of(&r->drafts[i]));
-	rfl_net_state_dict_order(r->b, nodes, (int)n);
+	rfl_net_state_dict_order(r->builder, nodes, (int)n);
 	return true;
 }
 
-/* Read "loss" and "output". */
-static bool read_output(struct reader *r, int *ret)
+/* Find the output, and check that everything else is read. */
+static bool find_output(struct reader *r, int *ret)
 {
 	int draft = r->ndrafts - 1;
-	const char *id, *loss;
 
-	if (!read_text(r, "loss", &loss))
-		return false;
-	if (loss && strcmp(loss, "composed") == 0)
-		r->b->loss = RFL_LOSS_COMPOSED;
-	else if (loss && strcmp(loss, "fused") != 0)
-		return fail(r, "loss", -1, "must be \"fused\" or \"composed\", not \"%s\"", loss);
-	if (!read_text(r, "output", &id) ||
-	    (id && !resolve(r, "output", -1, json_object_get(r->root, "output"), &draft)))
+	r->builder->loss = (enum rfl_loss)r->loss;
+	if (r->output && !resolve(r, "output", -1, json_object_get(r->root, "output"), &draft))
 		return false;
 	if (r->drafts[draft].auxiliary)
 		return fail(r, "output", -1, "'%s' is auxiliary; name a node of the main network",
 			    label_of(&r->drafts[draft]));
-	if (draft == 0 || r->b->nodes[r->drafts[draft].node].batchless)
+	if (draft == 0 || r->builder->nodes[r->drafts[draft].node].batchless)
 		return fail(r, "output", -1, "'%s' does not depend on the network's input",
 			    label_of(&r->drafts[draft]));
 	for (int i = 1; i < r->ndrafts; i++)
@@ -756,7 +739,7 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 		.auxiliary = true,
 		.optimizer = RFL_OPT_ADAMW,
 	};
-	struct rfl_net_builder *b = r->b;
+	struct rfl_net_builder *b = r->builder;
 	struct rfl_net *net = NULL;
 	struct rfl_count *count = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
@@ -764,11 +747,11 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 	int output = 0;
 	bool ok;
 
-	if (!read_output(r, &output))
+	if (!find_output(r, &output))
 		return false;
 	names = json_object();
-	label_as(r, "/output", -1, NULL);
-	r->b = NULL; /* rfl_net_finish() releases it, even on failure */
+	label_as(r, "output", NULL);
+	r->builder = NULL; /* rfl_net_finish() releases it, even on failure */
 	ok = rfl_net_finish(b, r->drafts[output].node, &net, &err) == RFL_OK ||
 	     failed_with(r, &err);
 	for (int i = 0; ok && i < net->nparams; i++) {
@@ -796,19 +779,17 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
 			      struct rfl_err *err)
 {
-	struct reader r = {
-		.file = name,
-		.root = root,
-		.err = RFL_ERR_INIT,
-		.arena = rfl_arena_new(),
-	};
-	const bool ok = read_top(&r) && at_each(&r, NULL, read_draft) &&
-			at_each(&r, NULL, read_inputs) && sort(&r) &&
-			at_each(&r, r.order, append) && read_state_dict(&r) && finish(&r, ret);
-	rfl_net_builder_free(r.b);
+	struct reader r = { .root = root, .err = RFL_ERR_INIT };
+	bool ok;
+
+	r.b = (struct rfl_bind){ .arena = rfl_arena_new(), .ctx = &r, .err = &r.err };
+	rfl_where_begin(&r.b.at, name, "");
+	ok = read_document(&r) && at_each(&r, NULL, read_draft) && at_each(&r, NULL, read_inputs) &&
+	     sort(&r) && at_each(&r, r.order, append) && read_state_dict(&r) && finish(&r, ret);
+	rfl_net_builder_free(r.builder);
 	json_decref(r.ids);
-	rfl_arena_free(r.arena);
-	return ok ? RFL_OK : rfl_fail(err, r.err.rc, 0, "%s", r.err.msg);
+	rfl_arena_free(r.b.arena);
+	return ok ? RFL_OK : rfl_err_pass(err, &r.err);
 }
 
 enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret, struct rfl_err *err)

@@ -8,10 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <jansson.h>
-
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/bind.h"
 #include "complexity/net.h"
 #include "complexity/op.h"
 
@@ -43,11 +40,8 @@ enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 /** The name of the network's input. */
 #define RFL_NET_FILE_INPUT "input"
 
-/** The maximum number of keys of a node, including one for each pair of attributes x_h and x_w. */
-#define RFL_NET_FILE_MAX_KEYS 40
-
-/** Keys allowed for every node, ended by NULL. */
-extern const char *const rfl_net_file_node_keys[];
+/** The keys of every node, besides the attributes of its operation. */
+extern const struct rfl_member rfl_net_file_node[];
 
 /** Whether a node in a file may be this operation, which excludes the input and the loss. */
 static inline bool rfl_net_file_is_node(enum rfl_op op)
