@@ -1,45 +1,49 @@
-/* inventory.c - the items of every registry with their status. */
+/* inventory.c - gather the rows of every registry, of this machine and of its devices. */
 #include "cli/inventory.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/num.h"
 #include "base/proc.h"
 #include "cli/inputs.h"
 #include "complexity/count.h"
 #include "complexity/zoo.h"
+#include "machine/gpu.h"
+#include "machine/machine.h"
 #include "peaks/gpu.h"
 #include "peaks/kernels.h"
 #include "plot/chart.h"
+#include "plot/scene.h"
 #include "plot/surface.h"
 #include "profile/import/importer.h"
 #include "profile/source.h"
 #include "rfl_config.h"
 #include "runner/engine.h"
 
-static void add(struct rfl_inventory *inv, struct rfl_item item)
+#define LOW_MEMORY    ((int64_t)1 << 30) /* bytes; with less, training is likely to be killed */
+#define PARANOID_OWN  2 /* at this level or below, a process may count its own events */
+#define PARANOID_NONE 99
+#define TIMEOUT_S     120.0 /* to open an engine */
+
+const char *const rfl_item_state_names[] = { "ok", "warn", "no" };
+
+/* Add a row. Without a reason it is OK; with one it is NO unless it is WARN. */
+static struct rfl_item *add(struct rfl_inventory *inv, struct rfl_item item)
 {
-	item.ok = !item.reason;
+	if (!item.reason || item.state == RFL_ITEM_OK)
+		item.state = item.reason ? RFL_ITEM_NO : RFL_ITEM_OK;
 	if (!item.params)
 		item.params = item.forward_flops = RFL_INT_UNKNOWN;
-	inv->failed = inv->failed || rfl_grow(&inv->items, &inv->cap, inv->n + 1, SIZE_MAX, NULL);
-	if (!inv->failed)
-		inv->items[inv->n++] = item;
+	rfl_reserve(&inv->items, &inv->cap, inv->n + 1);
+	inv->items[inv->n] = item;
+	return &inv->items[inv->n++];
 }
 
-/* The text, or "" if it is NULL, which means out of memory. */
-static const char *keep(struct rfl_inventory *inv, const char *text)
-{
-	inv->failed = inv->failed || !text;
-	return text ? text : "";
-}
-
-static const char *copy(struct rfl_inventory *inv, const char *text)
-{
-	return keep(inv, rfl_arena_strdup(inv->arena, text));
-}
-
-#define TEXT(inv, ...) keep(inv, rfl_arena_printf((inv)->arena, __VA_ARGS__))
+#define TEXT(inv, ...) rfl_arena_printf((inv)->arena, __VA_ARGS__)
 
 /* The reason why an item was not built in or its probe failed; NULL: it works. */
 static const char *reason_of(struct rfl_inventory *inv, const char *missing,
@@ -47,7 +51,8 @@ static const char *reason_of(struct rfl_inventory *inv, const char *missing,
 {
 	if (missing || probe->rc == RFL_OK)
 		return missing;
-	return copy(inv, probe->msg[0] != '\0' ? probe->msg : rfl_rc_text(probe->rc));
+	return rfl_arena_strdup(inv->arena,
+				probe->msg[0] != '\0' ? probe->msg : rfl_rc_text(probe->rc));
 }
 
 static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv,
@@ -87,6 +92,81 @@ static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv
 	return rc;
 }
 
+/* Describe how a child ended, with the last line of its standard error, usually a message of the
+ * dynamic loader. */
+static const char *what_happened(struct rfl_arena *arena, const struct rfl_proc_result *r)
+{
+	const char *text = rfl_buf_str(&r->err), *words;
+	size_t end = strlen(text), begin;
+
+	while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' '))
+		end--;
+	for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
+		;
+	words = rfl_arena_printf(arena, "%s%.*s", end > begin ? "; last message: " : "",
+				 (int)(end - begin), text + begin);
+	if (r->timed_out)
+		return rfl_arena_printf(arena, "did not respond within %.0f s%s", TIMEOUT_S, words);
+	if (!r->exited)
+		return rfl_arena_printf(arena, "crashed when opened (signal %d)%s", r->signal,
+					words);
+	return rfl_arena_printf(arena, "could not be opened (exit code %d)%s", r->exit_code, words);
+}
+
+/* The value of a line "probe <key> <value>" in the output of a child; NULL: none. */
+static const char *field_of(struct rfl_arena *arena, const char *output, const char *key)
+{
+	const char *start = rfl_arena_printf(arena, "probe\t%s\t", key);
+	const char *at = strstr(output, start);
+
+	if (!at)
+		return NULL;
+	at += strlen(start);
+	return rfl_arena_printf(arena, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+enum rfl_rc rfl_item_probe(struct rfl_cli *cli, struct rfl_arena *arena, struct rfl_item *item,
+			   struct rfl_err *err)
+{
+	const char *const argv[] = { cli->self, "-q", "probe", item->name, NULL };
+	const struct rfl_proc_spec spec = {
+		.argv = argv,
+		.capture_stdout = true,
+		.capture_stderr = true,
+		.timeout_s = TIMEOUT_S,
+	};
+	const char *output, *blas, *no_gpu;
+	struct rfl_proc_result result;
+	enum rfl_rc rc = rfl_proc_run(&spec, &result, err);
+
+	if (rc == RFL_OK) {
+		output = rfl_buf_str(&result.out);
+		item->devices = field_of(arena, output, "devices");
+		item->version = field_of(arena, output, "library");
+		item->reason = field_of(arena, output, "reason");
+		blas = field_of(arena, output, "blas");
+		no_gpu = field_of(arena, output, "no-gpu");
+		if (!result.exited || result.exit_code != 0 || (!item->devices && !item->reason))
+			item->reason = what_happened(arena, &result);
+		if (item->reason)
+			item->state = RFL_ITEM_NO;
+		else
+			item->detail =
+				rfl_arena_printf(arena, "%s; library %s%s%s%s%s", item->devices,
+						 item->version ? item->version : "version unknown",
+						 blas ? "; BLAS " : "", blas ? blas : "",
+						 no_gpu ? "; no GPU: " : "", no_gpu ? no_gpu : "");
+		/* the reference BLAS is correct, but many times slower than others */
+		if (!item->reason && blas && strstr(blas, "/blas/libblas")) {
+			item->state = RFL_ITEM_WARN;
+			item->reason = "the reference BLAS is slow";
+			item->fix = "install libopenblas0-pthread";
+		}
+	}
+	rfl_proc_result_fini(&result);
+	return rc;
+}
+
 static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *inv,
 				   struct rfl_err *err)
 {
@@ -96,27 +176,18 @@ static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *in
 
 	for (size_t i = 0; rc == RFL_OK && (row = rfl_engine_list_at(list, i)); i++) {
 		const char *name = row->id ? row->id : row->name;
-		const char *summary = row->summary ? row->summary : "";
 		/* copied, because the rows are freed with their list */
-		struct rfl_item item = {
-			.registry = "engines",
-			.name = copy(inv, name),
-			.summary = copy(inv, summary),
-		};
-		struct rfl_probe p = { .ok = false };
+		struct rfl_item *item = add(
+			inv,
+			(struct rfl_item){ .registry = "engines",
+					   .name = rfl_arena_strdup(inv->arena, name),
+					   .summary = rfl_arena_strdup(
+						   inv->arena, row->summary ? row->summary : ""),
+					   .path = rfl_arena_strdup(inv->arena, row->path),
+					   .reason = rfl_arena_strdup(inv->arena, row->missing) });
 
-		if (row->missing)
-			item.reason = copy(inv, row->missing);
-		else if ((rc = rfl_probe_engine(cli, row->id, inv->arena, &p, err)))
-			break;
-		else if (!p.ok)
-			item.reason = p.reason;
-		else
-			item.detail = TEXT(inv, "%s; library %s%s%s%s%s", p.devices,
-					   p.library ? p.library : "version unknown",
-					   p.blas ? "; BLAS " : "", p.blas ? p.blas : "",
-					   p.no_gpu ? "; no GPU: " : "", p.no_gpu ? p.no_gpu : "");
-		add(inv, item);
+		if (!row->missing)
+			rc = rfl_item_probe(cli, inv->arena, item, err);
 	}
 	rfl_engine_list_free(list);
 	return rc;
@@ -152,44 +223,91 @@ static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory 
 	return RFL_OK;
 }
 
-/* List the events of the processor that can be counted, and why the others cannot. */
-static const char *perf_detail(struct rfl_arena *arena)
+struct rfl_item rfl_item_of_perf(struct rfl_arena *arena, int64_t *level)
 {
+	struct rfl_item item = { .fix = "not required: FLOPs and bytes are computed from the "
+					"network" };
+	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_perf_status s;
 
-	if (rfl_perf_look(&s, NULL) != RFL_OK)
-		return NULL;
-	if (s.hardware == 0)
-		return rfl_arena_printf(arena, "%s: %zu kernel events only; %s", s.processor,
-					s.software, s.no_hardware);
-	return rfl_arena_printf(arena,
-				"%s: %zu kernel events, %zu hardware events (%zu for FLOPs, %zu "
-				"for memory controllers)%s%s%s%s",
-				s.processor, s.software, s.hardware, s.flops, s.dram,
-				s.flops == 0 ? "; no FLOPs: " : "", s.flops == 0 ? s.no_flops : "",
-				s.dram == 0 ? "; no DRAM: " : "", s.dram == 0 ? s.no_dram : "");
+	*level = RFL_INT_UNKNOWN;
+	if (rfl_perf_look(&s, &why) != RFL_OK) {
+		item.reason = rfl_arena_strdup(arena, why.msg);
+		return item;
+	}
+	if (s.paranoid != PARANOID_NONE)
+		*level = s.paranoid;
+	item.detail =
+		s.hardware ? rfl_arena_printf(arena,
+					      "%s: %zu kernel events, %zu hardware events (%zu for "
+					      "FLOPs, %zu for memory controllers)",
+					      s.processor, s.software, s.hardware, s.flops, s.dram)
+			   : rfl_arena_printf(arena,
+					      "%s: %zu kernel events only (task clock, page "
+					      "faults)",
+					      s.processor, s.software);
+	if (s.hardware && s.flops && s.dram) {
+		item.fix = NULL;
+		return item;
+	}
+	item.state = RFL_ITEM_WARN;
+	item.reason = !s.hardware
+			      ? rfl_arena_strdup(arena, s.no_hardware)
+			      : rfl_arena_printf(
+					arena, "%s%s%s%s%s",
+					s.flops ? "" : "no FLOPs: ", s.flops ? "" : s.no_flops,
+					s.flops || s.dram ? "" : "; ",
+					s.dram ? "" : "no DRAM bytes: ", s.dram ? "" : s.no_dram);
+	return item;
 }
 
+/* The counters, and the permission to read them. */
 static enum rfl_rc collect_sources(struct rfl_cli *cli, struct rfl_inventory *inv,
 				   struct rfl_err *err)
 {
+	static const char *const may_count[] = { "whole processors", "their own processes",
+						 "their own processes in user mode", "nothing" };
 	const struct rfl_source_request request = { .sets = RFL_SET_CORE,
 						    .precision = "fp32",
 						    .places = rfl_cli_places() };
 	const struct rfl_source_ops *source;
+	int64_t level = RFL_INT_UNKNOWN;
 
 	(void)cli, (void)err;
 	for (size_t i = 0; (source = rfl_source_at(i)); i++) {
-		struct rfl_item item = { .registry = "sources",
-					 .name = source->name,
-					 .summary = source->summary };
+		struct rfl_item item = { .reason = NULL };
 		struct rfl_err why = RFL_ERR_INIT;
 
-		if (source->probe(&request, &why) == RFL_OK && strcmp(source->name, "perf") == 0)
-			item.detail = perf_detail(inv->arena);
-		item.reason = reason_of(inv, NULL, &why);
+		if (strcmp(source->name, "perf") == 0) {
+			item = rfl_item_of_perf(inv->arena, &level);
+		} else {
+			(void)!source->probe(&request, &why);
+			item.reason = reason_of(inv, NULL, &why);
+			item.fix = item.reason ? "run: roofline counters check" : NULL;
+		}
+		item.registry = "sources";
+		item.name = source->name;
+		item.summary = source->summary;
 		add(inv, item);
 	}
+	if (level != RFL_INT_UNKNOWN)
+		add(inv,
+		    (struct rfl_item){
+			    .registry = "sources",
+			    .name = "paranoid",
+			    .summary = "permission of users other than root to count events",
+			    .detail = TEXT(inv,
+					   "kernel.perf_event_paranoid is %lld: users other than "
+					   "root may count %s",
+					   (long long)level,
+					   may_count[level < 0   ? 0
+						     : level > 3 ? 3
+								 : level]),
+			    .state = RFL_ITEM_WARN,
+			    .reason = level > PARANOID_OWN ? "only root may count events" : NULL,
+			    .fix = level > PARANOID_OWN
+					   ? "run: sudo sysctl kernel.perf_event_paranoid=2"
+					   : NULL });
 	return RFL_OK;
 }
 
@@ -211,11 +329,9 @@ static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *i
 {
 	const struct rfl_surface_spec spec = { .font_dir = TEXT(inv, "%s/fonts", cli->data_dir) };
 	const struct rfl_surface_ops *s;
-	struct rfl_item gnuplot = { .registry = "surfaces",
-				    .name = "gnuplot",
-				    .summary = "charts of 'roofline plot' (a program)" };
 	struct rfl_err no_gnuplot = RFL_ERR_INIT;
 	struct rfl_buf version;
+	const char *detail;
 
 	(void)err;
 	for (size_t i = 0; (s = rfl_surface_at(i)); i++) {
@@ -226,14 +342,19 @@ static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *i
 		add(inv, (struct rfl_item){ .registry = "surfaces",
 					    .name = s->name,
 					    .summary = s->summary,
+					    .needed = strcmp(s->name, "png") == 0,
 					    .reason = reason_of(inv, s->missing, &why) });
 	}
 	rfl_buf_init(&version, 1 << 10);
-	if (rfl_chart_probe(&version, &no_gnuplot) == RFL_OK)
-		gnuplot.detail = copy(inv, rfl_buf_str(&version));
-	gnuplot.reason = reason_of(inv, NULL, &no_gnuplot);
-	add(inv, gnuplot);
+	detail = rfl_chart_probe(&version, &no_gnuplot) == RFL_OK
+			 ? rfl_arena_strdup(inv->arena, rfl_buf_str(&version))
+			 : NULL;
 	rfl_buf_fini(&version);
+	add(inv, (struct rfl_item){ .registry = "surfaces",
+				    .name = "gnuplot",
+				    .summary = "charts of 'roofline plot' (a program)",
+				    .detail = detail,
+				    .reason = reason_of(inv, NULL, &no_gnuplot) });
 	return RFL_OK;
 }
 
@@ -254,9 +375,130 @@ static enum rfl_rc collect_libraries(struct rfl_cli *cli, struct rfl_inventory *
 	return RFL_OK;
 }
 
+/* A fact of the machine; with a reason it is a warning. */
+#define FACT(inv, name_, ...)  \
+	add(inv,               \
+	    (struct rfl_item){ \
+		    .registry = "machine", .name = (name_), .state = RFL_ITEM_WARN, __VA_ARGS__ })
+
+static void collect_files(struct rfl_cli *cli, struct rfl_inventory *inv)
+{
+	const char *missing = NULL;
+	char folder[4096];
+	bool writable;
+
+	for (int i = 0; i < RFL_FACE_COUNT && !missing; i++) {
+		const char *path = TEXT(inv, "%s/fonts/%s", cli->data_dir, rfl_face_files[i]);
+
+		missing = access(path, R_OK) == 0 ? NULL : path;
+	}
+	FACT(inv, "fonts", .detail = missing ? NULL : TEXT(inv, "%s/fonts", cli->data_dir),
+	     .reason = missing ? TEXT(inv, "%s is missing", missing) : NULL,
+	     .fix = missing ? "install fonts-liberation, then build again" : NULL)
+		->state = missing ? RFL_ITEM_NO : RFL_ITEM_OK;
+	if (!getcwd(folder, sizeof(folder)))
+		(void)snprintf(folder, sizeof(folder), "the current folder: %s", strerror(errno));
+	writable = access(".", W_OK) == 0;
+	FACT(inv, "folder", .detail = writable ? TEXT(inv, "%s is writable", folder) : NULL,
+	     .reason = writable ? NULL : TEXT(inv, "%s is not writable", folder),
+	     .fix = writable ? NULL : "change to another folder, or write output files elsewhere");
+}
+
+static enum rfl_rc collect_machine(struct rfl_cli *cli, struct rfl_inventory *inv,
+				   struct rfl_err *err)
+{
+	const bool debug = strcmp(RFL_BUILD_TYPE, "Debug") == 0;
+	const char *caches = "", *vectors = "";
+	struct rfl_machine *m = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	char size[RFL_NUM_MAX], available[RFL_NUM_MAX];
+	bool low;
+
+	(void)err;
+	FACT(inv, "program",
+	     .detail = TEXT(inv, "roofline %s (%s, %s), %s", RFL_VERSION, RFL_COMPILER,
+			    RFL_BUILD_TYPE, cli->self ? cli->self : "unknown path"),
+	     .reason = debug ? "debug builds are slow" : NULL,
+	     .fix = debug ? "build with -DCMAKE_BUILD_TYPE=Release" : NULL);
+	collect_files(cli, inv);
+	if (rfl_machine_new(&m, &why) != RFL_OK) {
+		FACT(inv, "machine", .reason = reason_of(inv, NULL, &why),
+		     .fix = "mount /sys and /proc")
+			->state = RFL_ITEM_NO;
+		return RFL_OK;
+	}
+	FACT(inv, "system",
+	     .detail = TEXT(inv, "%s, %s, %s%s%s; topology by %s", m->os ? m->os : "(no name)",
+			    m->kernel, m->architecture, m->hypervisor ? ", under " : "",
+			    m->hypervisor ? m->hypervisor : "", m->topology_source));
+	for (size_t i = 0; i < m->ncaches; i++)
+		caches = TEXT(inv, "%s, L%d %s", caches, m->caches[i].level,
+			      rfl_num_bytes((double)m->caches[i].size_bytes, size, sizeof(size)));
+	FACT(inv, "processor",
+	     .detail = TEXT(inv, "%s: %d of %d cores usable, %zu threads%s",
+			    m->cpu_name ? m->cpu_name : "(no name)", m->usable_cores, m->cores,
+			    m->ncpus, caches));
+	if (!isnan(m->cpu_quota) && m->cpu_quota < m->usable_cores)
+		FACT(inv, "quota",
+		     .reason = TEXT(inv,
+				    "CPU time is limited to that of %.3g processors by the control "
+				    "group",
+				    m->cpu_quota),
+		     .fix = "raise the CPU limit of the container; otherwise the results are those "
+			    "of a smaller machine");
+	if (m->governor && strcmp(m->governor, "performance") != 0)
+		FACT(inv, "governor",
+		     .reason = TEXT(inv,
+				    "the frequency governor is '%s', so clock rates and results "
+				    "may vary",
+				    m->governor),
+		     .fix = "run: cpupower frequency-set -g performance");
+	for (size_t i = 0; rfl_isa_name(i); i++)
+		if (m->isa >> i & 1)
+			vectors =
+				TEXT(inv, "%s%s%s", vectors, *vectors ? " " : "", rfl_isa_name(i));
+	FACT(inv, "vectors", .detail = *vectors ? vectors : "no known vector instructions");
+	low = m->memory_available_bytes > 0 && m->memory_available_bytes < LOW_MEMORY;
+	FACT(inv, "memory",
+	     .detail = m->memory_bytes > 0
+			       ? TEXT(inv, "%s, %s available",
+				      rfl_num_bytes((double)m->memory_bytes, size, sizeof(size)),
+				      rfl_num_bytes((double)m->memory_available_bytes, available,
+						    sizeof(available)))
+			       : "size not reported by the system",
+	     .reason = low ? "training may be killed for lack of memory" : NULL,
+	     .fix = low ? "free memory, or use small batches" : NULL);
+	rfl_machine_free(m);
+	return RFL_OK;
+}
+
+static enum rfl_rc collect_devices(struct rfl_cli *cli, struct rfl_inventory *inv,
+				   struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_gpus *g = NULL;
+
+	(void)cli, (void)err;
+	/* the message has a reason for each name of the library; keep only the first */
+	if (rfl_gpus_new(&g, &why) != RFL_OK)
+		add(inv, (struct rfl_item){
+				 .registry = "devices",
+				 .name = "gpu",
+				 .reason = TEXT(inv, "%.*s", (int)strcspn(why.msg, ";"), why.msg),
+				 .fix = "not required: training runs on the processor" });
+	for (size_t i = 0; g && i < g->n; i++)
+		add(inv, (struct rfl_item){ .registry = "devices",
+					    .name = "gpu",
+					    .detail = TEXT(inv, "%s, driver %s", g->gpus[i].name,
+							   g->driver) });
+	rfl_gpus_free(g);
+	return RFL_OK;
+}
+
 /* clang-format off */
 #define REGISTRIES(X) \
-	X(models) X(engines) X(benchmarks) X(sources) X(importers) X(surfaces) X(libraries)
+	X(machine) X(devices) X(models) X(engines) X(benchmarks) X(sources) X(importers) \
+	X(surfaces) X(libraries)
 #define NAME(name) #name,
 #define ROW(name)  { #name, collect_##name },
 /* clang-format on */
@@ -271,13 +513,11 @@ static const struct {
 enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, size_t nnames,
 			      struct rfl_inventory **ret, struct rfl_err *err)
 {
-	struct rfl_inventory *inv = calloc(1, sizeof(*inv));
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_inventory *inv = rfl_arena_array(arena, 1, sizeof(*inv));
 	enum rfl_rc rc = RFL_OK;
 
-	if (inv)
-		inv->arena = rfl_arena_new();
-	if (!inv || !inv->arena)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	inv->arena = arena;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(registries) && rc == RFL_OK; i++) {
 		bool wanted = nnames == 0;
 
@@ -285,9 +525,6 @@ enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, siz
 			wanted |= strcmp(registries[i].name, names[k]) == 0;
 		if (wanted)
 			rc = registries[i].collect(cli, inv, err);
-		if (rc == RFL_OK && inv->failed)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "list of %s: out of memory",
-				      registries[i].name);
 	}
 	if (rc == RFL_OK)
 		*ret = inv;
@@ -302,94 +539,31 @@ void rfl_inventory_free(struct rfl_inventory *inv)
 		return;
 	free(inv->items);
 	rfl_arena_free(inv->arena);
-	free(inv);
 }
 
-size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry)
+size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry, size_t *all)
 {
-	size_t n = 0;
+	size_t usable = 0, n = 0;
 
-	for (size_t i = 0; i < inv->n; i++)
-		n += inv->items[i].ok && strcmp(inv->items[i].registry, registry) == 0;
-	return n;
-}
+	for (size_t i = 0; i < inv->n; i++) {
+		const bool in = strcmp(inv->items[i].registry, registry) == 0;
 
-#define TIMEOUT_S 120.0
-
-/* Parse the output of the child. */
-static void read_lines(struct rfl_arena *arena, const char *text, struct rfl_probe *ret)
-{
-	const struct {
-		const char *key, **value;
-	} fields[] = {
-		{ "probe\tlibrary\t", &ret->library }, { "probe\tblas\t", &ret->blas },
-		{ "probe\tdevices\t", &ret->devices }, { "probe\tno-gpu\t", &ret->no_gpu },
-		{ "probe\treason\t", &ret->reason },
-	};
-
-	for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
-		len = strcspn(text, "\n");
-		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
-			const size_t skip = strlen(fields[i].key);
-			const char *value = NULL;
-
-			if (strncmp(text, fields[i].key, skip) == 0)
-				value = rfl_arena_printf(arena, "%.*s", (int)(len - skip),
-							 text + skip);
-			if (value)
-				*fields[i].value = value;
-		}
+		n += in;
+		usable += in && inv->items[i].state != RFL_ITEM_NO;
 	}
+	if (all)
+		*all = n;
+	return usable;
 }
 
-/* Describe how the child ended, with the last line of its standard error, usually a message of the
- * dynamic loader. */
-static const char *what_happened(struct rfl_arena *arena, const struct rfl_proc_result *r)
+const char *rfl_item_finding(const struct rfl_item *item, struct rfl_arena *arena)
 {
-	const char *text = rfl_buf_str(&r->err), *words;
-	size_t end = strlen(text), begin;
-
-	while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' '))
-		end--;
-	for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
-		;
-	words = rfl_arena_printf(arena, "%s%.*s", end > begin ? "; last message: " : "",
-				 (int)(end - begin), text + begin);
-	if (!words)
-		return NULL;
-	if (r->timed_out)
-		return rfl_arena_printf(arena, "did not respond within %.0f s%s", TIMEOUT_S, words);
-	if (!r->exited)
-		return rfl_arena_printf(arena, "crashed when opened (signal %d)%s", r->signal,
-					words);
-	return rfl_arena_printf(arena, "could not be opened (exit code %d)%s", r->exit_code, words);
+	if (!item->detail || !item->reason)
+		return item->detail ? item->detail : item->reason;
+	return rfl_arena_printf(arena, "%s; %s", item->detail, item->reason);
 }
 
-enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_arena *arena,
-			     struct rfl_probe *ret, struct rfl_err *err)
-{
-	const char *const argv[] = { cli->self, "-q", "probe", id, NULL };
-	const struct rfl_proc_spec spec = {
-		.argv = argv,
-		.capture_stdout = true,
-		.capture_stderr = true,
-		.timeout_s = TIMEOUT_S,
-	};
-	struct rfl_proc_result result;
-	enum rfl_rc rc = rfl_proc_run(&spec, &result, err);
-
-	if (rc == RFL_OK) {
-		*ret = (struct rfl_probe){ .devices = "" };
-		read_lines(arena, rfl_buf_str(&result.out), ret);
-		ret->ok = result.exited && result.exit_code == 0 && ret->devices[0] != '\0';
-		if (!ret->ok && (!ret->reason || !result.exited || result.exit_code != 0))
-			ret->reason = what_happened(arena, &result);
-		if (!ret->ok && !ret->reason)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	}
-	rfl_proc_result_fini(&result);
-	return rc;
-}
+/* ---- the child process that opens an engine ---- */
 
 struct probe_args {
 	struct rfl_opt_list id;
@@ -456,7 +630,8 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	/* report why a plugin built for GPUs cannot use one */
 	if (opened && why[RFL_DEVICE_CUDA].rc != RFL_OK && strcmp(opened->variant, "cpu") != 0)
 		print_field(cli->out, "no-gpu", after_id(why[RFL_DEVICE_CUDA].msg, id));
-	print_field(cli->out, "devices", rfl_buf_str(&devices));
+	if (opened)
+		print_field(cli->out, "devices", rfl_buf_str(&devices));
 	rc = rfl_buf_check(&devices, "devices", err);
 	rfl_engine_list_free(list);
 	rfl_buf_fini(&devices);

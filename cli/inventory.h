@@ -1,4 +1,8 @@
-/* inventory.h - inside cli/: the items of every registry with their status. */
+/*
+ * inventory.h - inside cli/: what is here and what works, gathered once for `list`, `doctor`,
+ * `version` and `env`: a row per model, engine, library, device, tool and fact of the machine, with
+ * what was found, why it does not work, and what to do.
+ */
 #ifndef RFL_CLI_INVENTORY_H
 #define RFL_CLI_INVENTORY_H
 
@@ -8,24 +12,34 @@
 #include "base/alloc.h"
 #include "cli/cmd.h"
 
+enum rfl_item_state { RFL_ITEM_OK, RFL_ITEM_WARN, RFL_ITEM_NO };
+
+/** "ok", "warn", "no". */
+extern const char *const rfl_item_state_names[];
+
 struct rfl_item {
 	const char *registry; /**< "engines" */
 	const char *name;
-	bool ok;
-	const char *summary;
-	/** Library, devices and BLAS of a working engine; sample shape and aliases of a model;
-	 * version of a library; else NULL. */
+	enum rfl_item_state state; /**< WARN: works slowly or in part */
+	bool needed;               /**< by the main functions of the program */
+	const char *summary;       /**< what it is, for rows of a registry; else NULL */
+	/** What was found: library, devices and BLAS of an engine; sample shape and aliases of a
+	 * model; version of a library; a fact of the machine; else NULL. */
 	const char *detail;
+	const char *reason; /**< why it is not ok; NULL if it is */
+	const char *fix;    /**< what to do, unless the reason includes it */
+	/* of an engine; else NULL */
+	const char *path;    /**< of the plugin */
+	const char *devices; /**< that can be used: "cpu, cuda" */
+	const char *version; /**< of its library; NULL: unknown */
 	/** For a model, with one sample of the default size; else RFL_INT_UNKNOWN. */
 	int64_t params, forward_flops;
-	const char *reason; /**< why it does not work here, and the fix; NULL if ok */
 };
 
 struct rfl_inventory {
-	struct rfl_arena *arena; /**< owns everything below */
+	struct rfl_arena *arena; /**< owns everything, including this struct */
 	size_t n, cap;
 	struct rfl_item *items; /**< ordered by registry, then by preference */
-	bool failed;            /**< out of memory while filling it */
 };
 
 /** "models", "engines", ..., NULL. */
@@ -42,26 +56,21 @@ enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, siz
 /** Accepts NULL. */
 void rfl_inventory_free(struct rfl_inventory *inv);
 
-/** The number of items of a registry that work here. */
-size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry);
+/** The number of items of a registry that work here. @param all  set to the number of all; may be
+ * NULL */
+size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry, size_t *all);
 
-/** The result of opening an engine plugin. */
-struct rfl_probe {
-	bool ok;             /**< whether at least one device can be used */
-	const char *devices; /**< usable devices, such as "cpu, cuda"; "": none */
-	const char *library; /**< version reported by the library; NULL: unknown */
-	const char *blas;    /**< path of the loaded BLAS; NULL: unknown */
-	const char *no_gpu;  /**< why it cannot use a GPU although built for one; else NULL */
-	const char *reason;  /**< why it is not ok; NULL if ok */
-};
+/** Open the engine item->name ("torch-1.13-cpu", "auto") in a child process, so that a plugin that
+ * crashes, hangs or needs much memory does not affect this one, and fill in what it reports.
+ * @return RFL_OK, even if it does not work; RFL_EIO if the child could not be started */
+enum rfl_rc rfl_item_probe(struct rfl_cli *cli, struct rfl_arena *arena, struct rfl_item *item,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Open the plugin `id` ("torch-1.13-cpu") in a child process, so that a plugin that crashes, hangs
- * or needs much memory does not affect this process.
- * @param ret  its strings are owned by the arena
- * @return RFL_OK, even if the child failed; RFL_ENOMEM; RFL_EIO if it could not be started
- */
-enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_arena *arena,
-			     struct rfl_probe *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** What was found and why it is not ok: "detail", "reason", or "detail; reason". */
+const char *rfl_item_finding(const struct rfl_item *item, struct rfl_arena *arena);
+
+/** The row of the counters of the processor (perf events). @param level  set to the value of
+ * kernel.perf_event_paranoid, or to RFL_INT_UNKNOWN */
+struct rfl_item rfl_item_of_perf(struct rfl_arena *arena, int64_t *level);
 
 #endif

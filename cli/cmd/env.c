@@ -3,13 +3,11 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/inventory.h"
 #include "machine/gpu.h"
-#include "runner/engine.h"
 #include "runner/env/record.h"
 
 #define ENGINES_MAX 32
@@ -44,39 +42,13 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* A plugin that cannot be opened is recorded without a version. */
-static enum rfl_rc ask_engines(struct rfl_cli *cli, struct rfl_arena *arena,
-			       struct rfl_env_engine engines[ENGINES_MAX], size_t *n,
-			       struct rfl_err *err)
-{
-	struct rfl_engine_list *list = NULL;
-	const struct rfl_engine_row *row;
-	enum rfl_rc rc = rfl_engine_list_new(cli->plugin_dirs, &list, err);
-
-	for (size_t i = 0; rc == RFL_OK && *n < ENGINES_MAX && (row = rfl_engine_list_at(list, i));
-	     i++) {
-		struct rfl_probe probe = { .ok = false };
-		struct rfl_env_engine *e = &engines[*n];
-
-		if (!row->path)
-			continue;
-		rc = rfl_probe_engine(cli, row->id, arena, &probe, err);
-		*e = (struct rfl_env_engine){ .id = rfl_arena_strdup(arena, row->id),
-					      .version = probe.library };
-		if (rc == RFL_OK && !e->id)
-			rc = rfl_no_memory(err, "engines");
-		*n += 1;
-	}
-	rfl_engine_list_free(list);
-	return rc;
-}
-
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct env_args *a = args;
+	static const char *const registry[] = { "engines" };
+	struct rfl_inventory *inv = NULL;
 	struct rfl_env_engine engines[ENGINES_MAX];
 	struct rfl_env_result result = { .document = NULL };
-	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_gpus *gpus = NULL;
 	struct rfl_buf out;
 	struct rfl_env_spec spec = {
@@ -94,17 +66,19 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	enum rfl_rc rc = RFL_OK, unlocked;
 
 	rfl_buf_init(&out, 0);
-	if (!arena) {
-		rc = rfl_no_memory(err, "environment");
-		goto done;
-	}
 	if (a->env && (rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err)))
 		goto done;
 	for (size_t i = 0; i < a->notes.n && rc == RFL_OK; i++)
 		if (rfl_env_check_note(a->notes.items[i], err) != RFL_OK)
 			rc = RFL_EUSAGE;
-	if (rc || (a->engines && (rc = ask_engines(cli, arena, engines, &spec.nengines, err))))
+	if (rc || (a->engines && (rc = rfl_inventory_new(cli, registry, 1, &inv, err))))
 		goto done;
+	/* a plugin that cannot be opened is recorded without a version */
+	for (size_t i = 0; inv && i < inv->n && spec.nengines < ENGINES_MAX; i++)
+		if (inv->items[i].path)
+			engines[spec.nengines++] =
+				(struct rfl_env_engine){ .id = inv->items[i].name,
+							 .version = inv->items[i].version };
 	if (!spec.env) /* the same default as in a run */
 		spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
 
@@ -131,7 +105,7 @@ done:
 	rfl_buf_fini(&out);
 	rfl_gpus_free(gpus);
 	rfl_env_result_fini(&result);
-	rfl_arena_free(arena);
+	rfl_inventory_free(inv);
 	return rc;
 }
 

@@ -23,7 +23,7 @@ static const struct rfl_opt opts[] = {
 
 static void put_status(struct rfl_table *t, const void *row)
 {
-	rfl_table_text(t, ((const struct rfl_item *)row)->ok ? "ok" : "no");
+	rfl_table_text(t, rfl_item_state_names[((const struct rfl_item *)row)->state]);
 }
 
 #define CELL(member) RFL_CELL(struct rfl_item, member)
@@ -34,7 +34,8 @@ static const struct rfl_column columns[] = {
 	{ .put = put_status, .key = "status", .title = "Status" },
 	{ CELL(summary), .key = "summary", .title = "Description" },
 	{ CELL(detail), .key = "detail", .title = "Detail" },
-	{ CELL(reason), .key = "reason", .title = "Reason and fix" },
+	{ CELL(reason), .key = "reason", .title = "Reason" },
+	{ CELL(fix), .key = "fix", .title = "What to do" },
 	{ CELL(params), .key = "params", .title = "Parameters", .kind = RFL_COLUMN_INT },
 	{ CELL(forward_flops), .key = "forward_flops", .title = "GFLOPs", .kind = RFL_COLUMN_INT,
 	  .scale = 1e9 },
@@ -57,6 +58,7 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 
 	for (const struct rfl_item *item = inv->items; item < inv->items + inv->n; item++) {
 		char params[RFL_NUM_MAX], flops[RFL_NUM_MAX];
+		const char *finding;
 
 		if (strcmp(section, item->registry) != 0) {
 			rfl_cli_printf(
@@ -80,11 +82,14 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 				       item->detail, item->summary);
 			continue;
 		}
-		rfl_cli_printf(cli, "  %-*s  %-2s  %s\n", width, item->name, item->ok ? "ok" : "no",
-			       item->summary);
-		if (item->detail || item->reason)
-			rfl_cli_printf(cli, "  %-*s      %s\n", width, "",
-				       item->reason ? item->reason : item->detail);
+		finding = rfl_item_finding(item, inv->arena);
+		rfl_cli_printf(cli, "  %-*s  %-4s  %s\n", width, item->name,
+			       rfl_item_state_names[item->state],
+			       item->summary ? item->summary : finding);
+		if (item->summary && finding)
+			rfl_cli_printf(cli, "  %-*s        %s\n", width, "", finding);
+		if (item->fix)
+			rfl_cli_printf(cli, "  %-*s        -> %s\n", width, "", item->fix);
 	}
 }
 
@@ -103,44 +108,56 @@ static bool is_asked(const struct rfl_item *item, const struct rfl_opt_list *wor
 	return all;
 }
 
+/* Fail because no item is selected; suggest the nearest registry or name. */
+static enum rfl_rc none_asked(const struct rfl_inventory *inv, const struct rfl_opt_list *words,
+			      struct rfl_err *err)
+{
+	const char **names = rfl_arena_array(inv->arena, inv->n + 16, sizeof(*names)), *word = "";
+	char advice[RFL_ADVICE_SIZE];
+	size_t n = 0;
+
+	for (; rfl_registry_names[n]; n++)
+		names[n] = rfl_registry_names[n];
+	for (size_t i = 0; i < inv->n; i++)
+		names[n++] = inv->items[i].name;
+	for (size_t i = 0; i < words->n; i++)
+		if (!is_registry(words->items[i]))
+			word = words->items[i];
+	return rfl_fail(
+		err, RFL_EUSAGE, 0, "no registry and no name contains '%s'; %s", word,
+		rfl_text_advice(word, names, 3, "run 'roofline list' for all names", advice));
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct list_args *a = args;
 	struct rfl_inventory *inv = NULL;
 	struct rfl_table *t;
 	size_t registries = 0, kept = 0;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < a->words.n; i++) {
-		const char *word = a->words.items[i];
-		const char *near = rfl_text_nearest(word, rfl_registry_names);
-
-		if (is_registry(word))
-			registries++;
-		else if (near)
-			return rfl_fail(
-				err, RFL_EUSAGE, 0,
-				"'%s' is neither a registry nor part of a name; did you mean '%s'?",
-				word, near);
-	}
+	for (size_t i = 0; i < a->words.n; i++)
+		registries += is_registry(a->words.items[i]);
 	rfl_cli_progress(cli, "checking engines ...");
 	rc = rfl_inventory_new(cli, a->words.items, registries ? a->words.n : 0, &inv, err);
 	rfl_cli_progress(cli, NULL);
 	if (rc != RFL_OK)
 		return rc;
 	for (size_t i = 0; i < inv->n; i++)
-		if (is_asked(&inv->items[i], &a->words))
-			inv->items[kept++] = inv->items[i];
-	inv->n = kept;
+		if (is_asked(&inv->items[i], &a->words)) {
+			const struct rfl_item item = inv->items[i];
+
+			inv->items[i] = inv->items[kept]; /* keep all, for suggestions */
+			inv->items[kept++] = item;
+		}
 	if (kept == 0) {
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no name contains '%s'; run 'roofline list' for all names",
-			      a->words.items[a->words.n - 1]);
+		rc = none_asked(inv, &a->words, err);
 	} else if (a->format == RFL_FORMAT_TABLE) {
+		inv->n = kept;
 		print_sections(cli, inv);
 	} else {
 		t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-		rfl_table_add(t, inv->items, inv->n, sizeof(*inv->items));
+		rfl_table_add(t, inv->items, kept, sizeof(*inv->items));
 		rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	}
 	rfl_inventory_free(inv);
@@ -150,13 +167,15 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 const struct rfl_cmd rfl_cmd_list = {
 	.name = "list",
 	.summary = "list models, engines, counter sources and more, and whether they work here",
-	.operands = "[models|engines|benchmarks|sources|importers|surfaces|libraries|TEXT]...",
-	.description = "Items that do not work on this machine are listed with the reason and the "
-		       "fix. Every engine is opened in a child process, which can take a second. "
-		       "Benchmarks are the loops that measure ceilings; sources are the counters "
-		       "that can be read during a run; importers read the files of other "
-		       "profilers; surfaces are the output formats of figures; libraries are the "
-		       "optional libraries of this build. TEXT selects items by part of the name.",
+	.operands = "[machine|devices|models|engines|benchmarks|sources|importers|surfaces|"
+		    "libraries|TEXT]...",
+	.description =
+		"Items that do not work on this machine, or only in part, are listed with the "
+		"reason and the fix. Every engine is opened in a child process, which can take a "
+		"second. Benchmarks are the loops that measure ceilings; sources are the counters "
+		"that can be read during a run; importers read the files of other profilers; "
+		"surfaces are the output formats of figures; libraries are the optional libraries "
+		"of this build. TEXT selects items by part of the name.",
 	.example =
 		"roofline list\nroofline list models resnet\nroofline list engines --format json",
 	.opts = opts,
@@ -177,37 +196,37 @@ static enum rfl_rc run_version(struct rfl_cli *cli, const void *args, struct rfl
 	static const char *const libraries[] = { "libraries" };
 	const bool json = ((const struct list_args *)args)->format != 0;
 	struct rfl_inventory *inv = NULL;
+	json_t *features = json_array(), *root;
 	struct rfl_buf out;
-	json_t *root = NULL;
-	enum rfl_rc rc = rfl_inventory_new(cli, libraries, 1, &inv, err);
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
 	rfl_buf_init(&out, 0);
-	root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:[]}", "schema", "roofline.version/1",
-			 "version", RFL_VERSION, "compiler", RFL_COMPILER, "build_type",
-			 RFL_BUILD_TYPE, "sanitizers", RFL_SANITIZE, "features");
 	if (!json)
 		rfl_buf_printf(&out, "roofline %s\ncompiler    %s, %s%s%s\n", RFL_VERSION,
 			       RFL_COMPILER, RFL_BUILD_TYPE,
 			       RFL_SANITIZE[0] != '\0' ? ", sanitizers " : "", RFL_SANITIZE);
-	for (const struct rfl_item *item = inv->items; item < inv->items + inv->n; item++) {
-		const char *reason = item->ok ? item->detail : item->reason;
+	rc = rfl_inventory_new(cli, libraries, 1, &inv, err);
+	for (size_t i = 0; rc == RFL_OK && i < inv->n; i++) {
+		const struct rfl_item *item = &inv->items[i];
+		const char *reason = rfl_item_finding(item, inv->arena);
+		const bool built_in = item->state == RFL_ITEM_OK;
 
 		if (!json)
 			rfl_buf_printf(&out, "%-10s  %-3s  %s (%s)\n", item->name,
-				       item->ok ? "yes" : "no", item->summary, reason);
-		else if (json_array_append_new(json_object_get(root, "features"),
-					       json_pack("{s:s, s:b, s:s, s:s}", "name", item->name,
-							 "built_in", item->ok, "purpose",
-							 item->summary, "reason", reason)) != 0)
-			out.failed = true;
+				       built_in ? "yes" : "no", item->summary, reason);
+		json_array_append_new(
+			features, json_pack("{s:s, s:b, s:s, s:s}", "name", item->name, "built_in",
+					    built_in, "purpose", item->summary, "reason", reason));
 	}
+	root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "schema", "roofline.version/1",
+			 "version", RFL_VERSION, "compiler", RFL_COMPILER, "build_type",
+			 RFL_BUILD_TYPE, "sanitizers", RFL_SANITIZE, "features", features);
 	if (json) {
-		rfl_json_write(&out, root); /* the buffer fails if root is NULL */
+		rfl_json_write(&out, root);
 		rfl_buf_putc(&out, '\n');
 	}
-	rc = rfl_cli_put(cli, &out, "version", err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put(cli, &out, "version", err);
 	rfl_buf_fini(&out);
 	json_decref(root);
 	rfl_inventory_free(inv);

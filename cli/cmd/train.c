@@ -344,17 +344,16 @@ static enum rfl_rc choose_device(struct rfl_cli *cli, const char *engine, const 
 {
 	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
 	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_probe probe = { .devices = "" };
-	enum rfl_rc rc = arena ? rfl_probe_engine(cli, engine, arena, &probe, err)
-			       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	struct rfl_item item = { .name = engine };
+	enum rfl_rc rc = rfl_item_probe(cli, arena, &item, err);
 
 	*ret = rfl_device_names[RFL_DEVICE_CPU]; /* if it does not work, the run says why */
 	for (size_t i = RFL_ARRAY_LEN(by_speed); i-- > 0 && rc == RFL_OK;)
-		if (strstr(probe.devices, rfl_device_names[by_speed[i]]))
+		if (item.devices && strstr(item.devices, rfl_device_names[by_speed[i]]))
 			*ret = rfl_device_names[by_speed[i]];
 	if (rc == RFL_OK)
-		rfl_log(RFL_LOG_DEBUG, "--devices auto: %s%s%s", *ret,
-			probe.no_gpu ? "; no GPU: " : "", probe.no_gpu ? probe.no_gpu : "");
+		rfl_log(RFL_LOG_DEBUG, "--devices auto: %s; %s", *ret,
+			rfl_item_finding(&item, arena));
 	rfl_arena_free(arena);
 	return rc;
 }

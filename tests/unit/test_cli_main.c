@@ -105,7 +105,7 @@ static void dispatches(void **state)
 		  "roofline version: --format: 'cvs' is not valid; use one of table, json\n" },
 		{ "roofline version x", 2, NULL,
 		  "roofline version: 'x': version takes no operands; leave it out\n" },
-		{ "roofline list modles", 2, NULL, "did you mean 'models'?\n" },
+		{ "roofline list modles", 2, NULL, "did you mean models?\n" },
 		{ "roofline probe", 2, NULL, "roofline probe: ENGINE is missing; usage: " },
 		{ "roofline completion fish", 2, NULL,
 		  "'fish' is not a supported shell; use bash\n" },
