@@ -31,16 +31,35 @@
 
 const char *const rfl_item_state_names[] = { "ok", "warn", "no" };
 
-/* Add a row. Without a reason it is OK; with one it is NO unless it is WARN. */
-static struct rfl_item *add(struct rfl_inventory *inv, struct rfl_item item)
+/* Add a row. Without a reason it is OK. */
+static struct rfl_item *add(struct rfl_inventory *inv, const char *registry, const char *name,
+			    const char *summary, const char *detail, const char *reason,
+			    const char *fix)
 {
-	if (!item.reason || item.state == RFL_ITEM_OK)
-		item.state = item.reason ? RFL_ITEM_NO : RFL_ITEM_OK;
-	if (!item.params)
-		item.params = item.forward_flops = RFL_INT_UNKNOWN;
+	struct rfl_item *item;
+
 	rfl_reserve(&inv->items, &inv->cap, inv->n + 1);
-	inv->items[inv->n] = item;
-	return &inv->items[inv->n++];
+	item = &inv->items[inv->n++];
+	*item = (struct rfl_item){ .registry = registry,
+				   .name = name,
+				   .state = reason ? RFL_ITEM_NO : RFL_ITEM_OK,
+				   .summary = summary,
+				   .detail = detail,
+				   .reason = reason,
+				   .fix = reason ? fix : NULL,
+				   .params = RFL_INT_UNKNOWN,
+				   .forward_flops = RFL_INT_UNKNOWN };
+	return item;
+}
+
+/* Add a fact of the machine. @param slow  why it is slow or works only in part; NULL: it is fine */
+static void fact(struct rfl_inventory *inv, const char *name, const char *detail, const char *slow,
+		 const char *fix)
+{
+	struct rfl_item *item = add(inv, "machine", name, NULL, detail, slow, fix);
+
+	if (slow)
+		item->state = RFL_ITEM_WARN;
 }
 
 #define TEXT(inv, ...) rfl_arena_printf((inv)->arena, __VA_ARGS__)
@@ -55,41 +74,36 @@ static const char *reason_of(struct rfl_inventory *inv, const char *missing,
 				probe->msg[0] != '\0' ? probe->msg : rfl_rc_text(probe->rc));
 }
 
-static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv,
-				  struct rfl_err *err)
+static void collect_models(struct rfl_inventory *inv)
 {
 	const struct rfl_count_options one = { .batch = 1 };
 	const struct rfl_zoo_model *m;
-	enum rfl_rc rc = RFL_OK;
 
-	(void)cli;
-	for (size_t i = 0; rc == RFL_OK && (m = rfl_zoo_at(i)); i++) {
+	for (size_t i = 0; !inv->rc && (m = rfl_zoo_at(i)); i++) {
 		const long long channels = m->channels ? m->channels : 3, size = m->image_size,
 				classes = m->classes;
-		struct rfl_item item = { .registry = "models",
-					 .name = m->name,
-					 .summary = m->summary };
+		const char *detail;
+		struct rfl_item *item;
 		struct rfl_count *c = NULL;
 		struct rfl_net *net = NULL;
 
 		/* "3x224x224, 1000 classes", "128 tokens, vocabulary 10000; also S" */
-		item.detail = m->context_length ? TEXT(inv, "%lld tokens, vocabulary %lld",
-						       (long long)m->context_length, classes)
-						: TEXT(inv, "%lldx%lldx%lld, %lld classes",
-						       channels, size, size, classes);
+		detail = m->context_length ? TEXT(inv, "%lld tokens, vocabulary %lld",
+						  (long long)m->context_length, classes)
+					   : TEXT(inv, "%lldx%lldx%lld, %lld classes", channels,
+						  size, size, classes);
 		for (const char *const *alias = m->aliases; alias && *alias; alias++)
-			item.detail = TEXT(inv, "%s%s %s", item.detail,
-					   alias == m->aliases ? "; also" : ",", *alias);
-		if (!(rc = rfl_zoo_build(m->name, NULL, &net, err)) &&
-		    !(rc = rfl_count_net(net, &one, &c, err))) {
-			item.params = c->params;
-			item.forward_flops = 2 * c->total.macs[RFL_PASS_FORWARD];
-			add(inv, item);
+			detail = TEXT(inv, "%s%s %s", detail, alias == m->aliases ? "; also" : ",",
+				      *alias);
+		item = add(inv, "models", m->name, m->summary, detail, NULL, NULL);
+		if (!(inv->rc = rfl_zoo_build(m->name, NULL, &net, inv->err)) &&
+		    !(inv->rc = rfl_count_net(net, &one, &c, inv->err))) {
+			item->params = c->params;
+			item->forward_flops = 2 * c->total.macs[RFL_PASS_FORWARD];
 		}
 		rfl_count_free(c);
 		rfl_net_free(net);
 	}
-	return rc;
 }
 
 /* Describe how a child ended, with the last line of its standard error, usually a message of the
@@ -167,34 +181,27 @@ enum rfl_rc rfl_item_probe(struct rfl_cli *cli, struct rfl_arena *arena, struct 
 	return rc;
 }
 
-static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *inv,
-				   struct rfl_err *err)
+static void collect_engines(struct rfl_inventory *inv)
 {
 	struct rfl_engine_list *list = NULL;
 	const struct rfl_engine_row *row;
-	enum rfl_rc rc = rfl_engine_list_new(cli->plugin_dirs, &list, err);
 
-	for (size_t i = 0; rc == RFL_OK && (row = rfl_engine_list_at(list, i)); i++) {
-		const char *name = row->id ? row->id : row->name;
+	inv->rc = rfl_engine_list_new(inv->cli->plugin_dirs, &list, inv->err);
+	for (size_t i = 0; !inv->rc && (row = rfl_engine_list_at(list, i)); i++) {
 		/* copied, because the rows are freed with their list */
 		struct rfl_item *item = add(
-			inv,
-			(struct rfl_item){ .registry = "engines",
-					   .name = rfl_arena_strdup(inv->arena, name),
-					   .summary = rfl_arena_strdup(
-						   inv->arena, row->summary ? row->summary : ""),
-					   .path = rfl_arena_strdup(inv->arena, row->path),
-					   .reason = rfl_arena_strdup(inv->arena, row->missing) });
+			inv, "engines", rfl_arena_strdup(inv->arena, row->id ? row->id : row->name),
+			rfl_arena_strdup(inv->arena, row->summary ? row->summary : ""), NULL,
+			rfl_arena_strdup(inv->arena, row->missing), NULL);
 
+		item->path = rfl_arena_strdup(inv->arena, row->path);
 		if (!row->missing)
-			rc = rfl_item_probe(cli, inv->arena, item, err);
+			inv->rc = rfl_item_probe(inv->cli, inv->arena, item, inv->err);
 	}
 	rfl_engine_list_free(list);
-	return rc;
 }
 
-static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory *inv,
-				      struct rfl_err *err)
+static void collect_benchmarks(struct rfl_inventory *inv)
 {
 	struct rfl_err no_gpu = RFL_ERR_INIT;
 	const struct rfl_gpu_kernel *gpu;
@@ -202,68 +209,56 @@ static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory 
 	const char *reason;
 	char name[256];
 
-	(void)cli, (void)err;
 	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
 		struct rfl_err why = RFL_ERR_INIT;
 
 		if (!k->missing)
 			(void)!rfl_peak_kernel_probe(k, &why);
-		add(inv, (struct rfl_item){ .registry = "benchmarks",
-					    .name = k->name,
-					    .summary = k->summary,
-					    .reason = reason_of(inv, k->missing, &why) });
+		add(inv, "benchmarks", k->name, k->summary, NULL, reason_of(inv, k->missing, &why),
+		    NULL);
 	}
 	(void)!rfl_gpu_name(name, sizeof(name), &no_gpu);
 	reason = reason_of(inv, NULL, &no_gpu);
 	for (size_t i = 0; (gpu = rfl_gpu_kernel_at(i)); i++)
-		add(inv, (struct rfl_item){ .registry = "benchmarks",
-					    .name = gpu->name,
-					    .summary = TEXT(inv, "%s: %s", gpu->key, gpu->summary),
-					    .reason = reason });
-	return RFL_OK;
+		add(inv, "benchmarks", gpu->name, TEXT(inv, "%s: %s", gpu->key, gpu->summary), NULL,
+		    reason, NULL);
 }
 
-struct rfl_item rfl_item_of_perf(struct rfl_arena *arena, int64_t *level)
+void rfl_item_perf(struct rfl_arena *arena, struct rfl_item *item, int64_t *level)
 {
-	struct rfl_item item = { .fix = "not required: FLOPs and bytes are computed from the "
-					"network" };
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_perf_status s;
 
 	*level = RFL_INT_UNKNOWN;
+	item->fix = "not required: FLOPs and bytes are computed from the network";
+	item->state = RFL_ITEM_NO;
 	if (rfl_perf_look(&s, &why) != RFL_OK) {
-		item.reason = rfl_arena_strdup(arena, why.msg);
-		return item;
+		item->reason = rfl_arena_strdup(arena, why.msg);
+		return;
 	}
 	if (s.paranoid != PARANOID_NONE)
 		*level = s.paranoid;
-	item.detail =
-		s.hardware ? rfl_arena_printf(arena,
-					      "%s: %zu kernel events, %zu hardware events (%zu for "
-					      "FLOPs, %zu for memory controllers)",
-					      s.processor, s.software, s.hardware, s.flops, s.dram)
-			   : rfl_arena_printf(arena,
-					      "%s: %zu kernel events only (task clock, page "
-					      "faults)",
-					      s.processor, s.software);
-	if (s.hardware && s.flops && s.dram) {
-		item.fix = NULL;
-		return item;
+	item->detail = rfl_arena_printf(
+		arena,
+		"%s: %zu kernel events, %zu hardware events (%zu for FLOPs, %zu for memory "
+		"controllers)",
+		s.processor, s.software, s.hardware, s.flops, s.dram);
+	item->state = RFL_ITEM_WARN;
+	if (!s.hardware) {
+		item->reason = rfl_arena_strdup(arena, s.no_hardware);
+	} else if (!s.flops || !s.dram) {
+		item->reason = rfl_arena_printf(
+			arena, "%s%s%s%s%s", s.flops ? "" : "no FLOPs: ", s.flops ? "" : s.no_flops,
+			s.flops || s.dram ? "" : "; ",
+			s.dram ? "" : "no DRAM bytes: ", s.dram ? "" : s.no_dram);
+	} else {
+		item->state = RFL_ITEM_OK;
+		item->fix = NULL;
 	}
-	item.state = RFL_ITEM_WARN;
-	item.reason = !s.hardware
-			      ? rfl_arena_strdup(arena, s.no_hardware)
-			      : rfl_arena_printf(
-					arena, "%s%s%s%s%s",
-					s.flops ? "" : "no FLOPs: ", s.flops ? "" : s.no_flops,
-					s.flops || s.dram ? "" : "; ",
-					s.dram ? "" : "no DRAM bytes: ", s.dram ? "" : s.no_dram);
-	return item;
 }
 
 /* The counters, and the permission to read them. */
-static enum rfl_rc collect_sources(struct rfl_cli *cli, struct rfl_inventory *inv,
-				   struct rfl_err *err)
+static void collect_sources(struct rfl_inventory *inv)
 {
 	static const char *const may_count[] = { "whole processors", "their own processes",
 						 "their own processes in user mode", "nothing" };
@@ -273,226 +268,166 @@ static enum rfl_rc collect_sources(struct rfl_cli *cli, struct rfl_inventory *in
 	const struct rfl_source_ops *source;
 	int64_t level = RFL_INT_UNKNOWN;
 
-	(void)cli, (void)err;
 	for (size_t i = 0; (source = rfl_source_at(i)); i++) {
-		struct rfl_item item = { .reason = NULL };
 		struct rfl_err why = RFL_ERR_INIT;
+		struct rfl_item *item;
 
 		if (strcmp(source->name, "perf") == 0) {
-			item = rfl_item_of_perf(inv->arena, &level);
-		} else {
-			(void)!source->probe(&request, &why);
-			item.reason = reason_of(inv, NULL, &why);
-			item.fix = item.reason ? "run: roofline counters check" : NULL;
+			item = add(inv, "sources", source->name, source->summary, NULL, NULL, NULL);
+			rfl_item_perf(inv->arena, item, &level);
+			continue;
 		}
-		item.registry = "sources";
-		item.name = source->name;
-		item.summary = source->summary;
-		add(inv, item);
+		(void)!source->probe(&request, &why);
+		add(inv, "sources", source->name, source->summary, NULL, reason_of(inv, NULL, &why),
+		    "run: roofline counters check");
 	}
-	if (level != RFL_INT_UNKNOWN)
-		add(inv,
-		    (struct rfl_item){
-			    .registry = "sources",
-			    .name = "paranoid",
-			    .summary = "permission of users other than root to count events",
-			    .detail = TEXT(inv,
-					   "kernel.perf_event_paranoid is %lld: users other than "
-					   "root may count %s",
-					   (long long)level,
-					   may_count[level < 0   ? 0
-						     : level > 3 ? 3
-								 : level]),
-			    .state = RFL_ITEM_WARN,
-			    .reason = level > PARANOID_OWN ? "only root may count events" : NULL,
-			    .fix = level > PARANOID_OWN
-					   ? "run: sudo sysctl kernel.perf_event_paranoid=2"
-					   : NULL });
-	return RFL_OK;
+	if (level != RFL_INT_UNKNOWN) {
+		const bool forbids = level > PARANOID_OWN;
+
+		add(inv, "sources", "paranoid",
+		    "permission of users other than root to count events",
+		    TEXT(inv,
+			 "kernel.perf_event_paranoid is %lld: users other than root may count %s",
+			 (long long)level,
+			 may_count[level < 0 ? 0
+				   : forbids ? 3
+					     : level]),
+		    forbids ? "only root may count events" : NULL,
+		    "run: sudo sysctl kernel.perf_event_paranoid=2");
+	}
 }
 
-static enum rfl_rc collect_importers(struct rfl_cli *cli, struct rfl_inventory *inv,
-				     struct rfl_err *err)
+static void collect_importers(struct rfl_inventory *inv)
 {
 	const struct rfl_importer *importer;
 
-	(void)cli, (void)err;
 	for (size_t i = 0; (importer = rfl_importer_at(i)); i++)
-		add(inv, (struct rfl_item){ .registry = "importers",
-					    .name = importer->name,
-					    .summary = importer->summary });
-	return RFL_OK;
+		add(inv, "importers", importer->name, importer->summary, NULL, NULL, NULL);
 }
 
-static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *inv,
-				    struct rfl_err *err)
+static void collect_surfaces(struct rfl_inventory *inv)
 {
-	const struct rfl_surface_spec spec = { .font_dir = TEXT(inv, "%s/fonts", cli->data_dir) };
+	const struct rfl_surface_spec spec = { .font_dir =
+						       TEXT(inv, "%s/fonts", inv->cli->data_dir) };
 	const struct rfl_surface_ops *s;
 	struct rfl_err no_gnuplot = RFL_ERR_INIT;
 	struct rfl_buf version;
 	const char *detail;
 
-	(void)err;
 	for (size_t i = 0; (s = rfl_surface_at(i)); i++) {
 		struct rfl_err why = RFL_ERR_INIT;
 
 		if (!s->missing && s->probe)
 			(void)!s->probe(&spec, &why);
-		add(inv, (struct rfl_item){ .registry = "surfaces",
-					    .name = s->name,
-					    .summary = s->summary,
-					    .needed = strcmp(s->name, "png") == 0,
-					    .reason = reason_of(inv, s->missing, &why) });
+		add(inv, "surfaces", s->name, s->summary, NULL, reason_of(inv, s->missing, &why),
+		    NULL)
+			->needed = strcmp(s->name, "png") == 0;
 	}
 	rfl_buf_init(&version, 1 << 10);
 	detail = rfl_chart_probe(&version, &no_gnuplot) == RFL_OK
 			 ? rfl_arena_strdup(inv->arena, rfl_buf_str(&version))
 			 : NULL;
 	rfl_buf_fini(&version);
-	add(inv, (struct rfl_item){ .registry = "surfaces",
-				    .name = "gnuplot",
-				    .summary = "charts of 'roofline plot' (a program)",
-				    .detail = detail,
-				    .reason = reason_of(inv, NULL, &no_gnuplot) });
-	return RFL_OK;
+	add(inv, "surfaces", "gnuplot", "charts of 'roofline plot' (a program)", detail,
+	    reason_of(inv, NULL, &no_gnuplot), NULL);
 }
 
-static enum rfl_rc collect_libraries(struct rfl_cli *cli, struct rfl_inventory *inv,
-				     struct rfl_err *err)
+static void collect_libraries(struct rfl_inventory *inv)
 {
-#define FEATURE_ROW(name_, built_in, purpose, why) \
-	{ .registry = "libraries",                 \
-	  .name = name_,                           \
-	  .summary = purpose,                      \
-	  .detail = (built_in) ? (why) : NULL,     \
-	  .reason = (built_in) ? NULL : (why) },
-	static const struct rfl_item features[] = { RFL_FEATURES(FEATURE_ROW) };
-
-	(void)cli, (void)err;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(features); i++)
-		add(inv, features[i]);
-	return RFL_OK;
+#define FEATURE_ROW(name, built_in, purpose, why)                                                  \
+	add(inv, "libraries", name, purpose, (built_in) ? (why) : NULL, (built_in) ? NULL : (why), \
+	    NULL);
+	RFL_FEATURES(FEATURE_ROW)
 }
 
-/* A fact of the machine; with a reason it is a warning. */
-#define FACT(inv, name_, ...)  \
-	add(inv,               \
-	    (struct rfl_item){ \
-		    .registry = "machine", .name = (name_), .state = RFL_ITEM_WARN, __VA_ARGS__ })
-
-static void collect_files(struct rfl_cli *cli, struct rfl_inventory *inv)
+static void collect_machine(struct rfl_inventory *inv)
 {
-	const char *missing = NULL;
-	char folder[4096];
-	bool writable;
+	const bool debug = strcmp(RFL_BUILD_TYPE, "Debug") == 0;
+	const char *caches = "", *vectors = "", *missing = NULL;
+	struct rfl_machine *m = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	char folder[4096], size[RFL_NUM_MAX], available[RFL_NUM_MAX];
+	bool low;
 
+	fact(inv, "program",
+	     TEXT(inv, "roofline %s (%s, %s), %s", RFL_VERSION, RFL_COMPILER, RFL_BUILD_TYPE,
+		  inv->cli->self ? inv->cli->self : "unknown path"),
+	     debug ? "debug builds are slow" : NULL, "build with -DCMAKE_BUILD_TYPE=Release");
 	for (int i = 0; i < RFL_FACE_COUNT && !missing; i++) {
-		const char *path = TEXT(inv, "%s/fonts/%s", cli->data_dir, rfl_face_files[i]);
+		const char *path = TEXT(inv, "%s/fonts/%s", inv->cli->data_dir, rfl_face_files[i]);
 
 		missing = access(path, R_OK) == 0 ? NULL : path;
 	}
-	FACT(inv, "fonts", .detail = missing ? NULL : TEXT(inv, "%s/fonts", cli->data_dir),
-	     .reason = missing ? TEXT(inv, "%s is missing", missing) : NULL,
-	     .fix = missing ? "install fonts-liberation, then build again" : NULL)
-		->state = missing ? RFL_ITEM_NO : RFL_ITEM_OK;
+	add(inv, "machine", "fonts", NULL,
+	    missing ? missing : TEXT(inv, "%s/fonts", inv->cli->data_dir),
+	    missing ? "not found" : NULL, "install fonts-liberation, then build again");
 	if (!getcwd(folder, sizeof(folder)))
-		(void)snprintf(folder, sizeof(folder), "the current folder: %s", strerror(errno));
-	writable = access(".", W_OK) == 0;
-	FACT(inv, "folder", .detail = writable ? TEXT(inv, "%s is writable", folder) : NULL,
-	     .reason = writable ? NULL : TEXT(inv, "%s is not writable", folder),
-	     .fix = writable ? NULL : "change to another folder, or write output files elsewhere");
-}
-
-static enum rfl_rc collect_machine(struct rfl_cli *cli, struct rfl_inventory *inv,
-				   struct rfl_err *err)
-{
-	const bool debug = strcmp(RFL_BUILD_TYPE, "Debug") == 0;
-	const char *caches = "", *vectors = "";
-	struct rfl_machine *m = NULL;
-	struct rfl_err why = RFL_ERR_INIT;
-	char size[RFL_NUM_MAX], available[RFL_NUM_MAX];
-	bool low;
-
-	(void)err;
-	FACT(inv, "program",
-	     .detail = TEXT(inv, "roofline %s (%s, %s), %s", RFL_VERSION, RFL_COMPILER,
-			    RFL_BUILD_TYPE, cli->self ? cli->self : "unknown path"),
-	     .reason = debug ? "debug builds are slow" : NULL,
-	     .fix = debug ? "build with -DCMAKE_BUILD_TYPE=Release" : NULL);
-	collect_files(cli, inv);
+		(void)snprintf(folder, sizeof(folder), "%s", strerror(errno));
+	fact(inv, "folder", TEXT(inv, "the current one is %s", folder),
+	     access(".", W_OK) == 0 ? NULL : "not writable",
+	     "change to another folder, or write output files elsewhere");
 	if (rfl_machine_new(&m, &why) != RFL_OK) {
-		FACT(inv, "machine", .reason = reason_of(inv, NULL, &why),
-		     .fix = "mount /sys and /proc")
-			->state = RFL_ITEM_NO;
-		return RFL_OK;
+		add(inv, "machine", "system", NULL, NULL, reason_of(inv, NULL, &why),
+		    "mount /sys and /proc");
+		return;
 	}
-	FACT(inv, "system",
-	     .detail = TEXT(inv, "%s, %s, %s%s%s; topology by %s", m->os ? m->os : "(no name)",
-			    m->kernel, m->architecture, m->hypervisor ? ", under " : "",
-			    m->hypervisor ? m->hypervisor : "", m->topology_source));
+	fact(inv, "system",
+	     TEXT(inv, "%s, %s, %s%s%s; topology by %s", m->os ? m->os : "(no name)", m->kernel,
+		  m->architecture, m->hypervisor ? ", under " : "",
+		  m->hypervisor ? m->hypervisor : "", m->topology_source),
+	     NULL, NULL);
 	for (size_t i = 0; i < m->ncaches; i++)
 		caches = TEXT(inv, "%s, L%d %s", caches, m->caches[i].level,
 			      rfl_num_bytes((double)m->caches[i].size_bytes, size, sizeof(size)));
-	FACT(inv, "processor",
-	     .detail = TEXT(inv, "%s: %d of %d cores usable, %zu threads%s",
-			    m->cpu_name ? m->cpu_name : "(no name)", m->usable_cores, m->cores,
-			    m->ncpus, caches));
+	fact(inv, "processor",
+	     TEXT(inv, "%s: %d of %d cores usable, %zu threads%s",
+		  m->cpu_name ? m->cpu_name : "(no name)", m->usable_cores, m->cores, m->ncpus,
+		  caches),
+	     NULL, NULL);
 	if (!isnan(m->cpu_quota) && m->cpu_quota < m->usable_cores)
-		FACT(inv, "quota",
-		     .reason = TEXT(inv,
-				    "CPU time is limited to that of %.3g processors by the control "
-				    "group",
-				    m->cpu_quota),
-		     .fix = "raise the CPU limit of the container; otherwise the results are those "
-			    "of a smaller machine");
+		fact(inv, "quota", NULL,
+		     TEXT(inv,
+			  "CPU time is limited to that of %.3g processors by the control group",
+			  m->cpu_quota),
+		     "raise the CPU limit of the container; otherwise the results are those of a "
+		     "smaller machine");
 	if (m->governor && strcmp(m->governor, "performance") != 0)
-		FACT(inv, "governor",
-		     .reason = TEXT(inv,
-				    "the frequency governor is '%s', so clock rates and results "
-				    "may vary",
-				    m->governor),
-		     .fix = "run: cpupower frequency-set -g performance");
+		fact(inv, "governor", NULL,
+		     TEXT(inv,
+			  "the frequency governor is '%s', so clock rates and results may vary",
+			  m->governor),
+		     "run: cpupower frequency-set -g performance");
 	for (size_t i = 0; rfl_isa_name(i); i++)
 		if (m->isa >> i & 1)
 			vectors =
 				TEXT(inv, "%s%s%s", vectors, *vectors ? " " : "", rfl_isa_name(i));
-	FACT(inv, "vectors", .detail = *vectors ? vectors : "no known vector instructions");
+	fact(inv, "vectors", *vectors ? vectors : "no known vector instructions", NULL, NULL);
 	low = m->memory_available_bytes > 0 && m->memory_available_bytes < LOW_MEMORY;
-	FACT(inv, "memory",
-	     .detail = m->memory_bytes > 0
-			       ? TEXT(inv, "%s, %s available",
-				      rfl_num_bytes((double)m->memory_bytes, size, sizeof(size)),
-				      rfl_num_bytes((double)m->memory_available_bytes, available,
-						    sizeof(available)))
-			       : "size not reported by the system",
-	     .reason = low ? "training may be killed for lack of memory" : NULL,
-	     .fix = low ? "free memory, or use small batches" : NULL);
+	fact(inv, "memory",
+	     m->memory_bytes > 0 ? TEXT(inv, "%s, %s available",
+					rfl_num_bytes((double)m->memory_bytes, size, sizeof(size)),
+					rfl_num_bytes((double)m->memory_available_bytes, available,
+						      sizeof(available)))
+				 : "size not reported by the system",
+	     low ? "training may be killed for lack of memory" : NULL,
+	     "free memory, or use small batches");
 	rfl_machine_free(m);
-	return RFL_OK;
 }
 
-static enum rfl_rc collect_devices(struct rfl_cli *cli, struct rfl_inventory *inv,
-				   struct rfl_err *err)
+static void collect_devices(struct rfl_inventory *inv)
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_gpus *g = NULL;
 
-	(void)cli, (void)err;
 	/* the message has a reason for each name of the library; keep only the first */
 	if (rfl_gpus_new(&g, &why) != RFL_OK)
-		add(inv, (struct rfl_item){
-				 .registry = "devices",
-				 .name = "gpu",
-				 .reason = TEXT(inv, "%.*s", (int)strcspn(why.msg, ";"), why.msg),
-				 .fix = "not required: training runs on the processor" });
+		add(inv, "devices", "gpu", NULL, NULL,
+		    TEXT(inv, "%.*s", (int)strcspn(why.msg, ";"), why.msg),
+		    "not required: training runs on the processor");
 	for (size_t i = 0; g && i < g->n; i++)
-		add(inv, (struct rfl_item){ .registry = "devices",
-					    .name = "gpu",
-					    .detail = TEXT(inv, "%s, driver %s", g->gpus[i].name,
-							   g->driver) });
+		add(inv, "devices", "gpu", NULL,
+		    TEXT(inv, "%s, driver %s", g->gpus[i].name, g->driver), NULL, NULL);
 	rfl_gpus_free(g);
-	return RFL_OK;
 }
 
 /* clang-format off */
@@ -507,7 +442,7 @@ const char *const rfl_registry_names[] = { REGISTRIES(NAME) NULL };
 
 static const struct {
 	const char *name;
-	enum rfl_rc (*collect)(struct rfl_cli *, struct rfl_inventory *, struct rfl_err *);
+	void (*collect)(struct rfl_inventory *inv);
 } registries[] = { REGISTRIES(ROW) };
 
 enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, size_t nnames,
@@ -515,17 +450,18 @@ enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, siz
 {
 	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_inventory *inv = rfl_arena_array(arena, 1, sizeof(*inv));
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	inv->arena = arena;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(registries) && rc == RFL_OK; i++) {
+	*inv = (struct rfl_inventory){ .arena = arena, .cli = cli, .err = err };
+	for (size_t i = 0; i < RFL_ARRAY_LEN(registries) && !inv->rc; i++) {
 		bool wanted = nnames == 0;
 
 		for (size_t k = 0; k < nnames; k++)
 			wanted |= strcmp(registries[i].name, names[k]) == 0;
 		if (wanted)
-			rc = registries[i].collect(cli, inv, err);
+			registries[i].collect(inv);
 	}
+	rc = inv->rc;
 	if (rc == RFL_OK)
 		*ret = inv;
 	else

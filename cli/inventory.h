@@ -40,6 +40,10 @@ struct rfl_inventory {
 	struct rfl_arena *arena; /**< owns everything, including this struct */
 	size_t n, cap;
 	struct rfl_item *items; /**< ordered by registry, then by preference */
+	/* while it is filled */
+	struct rfl_cli *cli;
+	struct rfl_err *err;
+	enum rfl_rc rc;
 };
 
 /** "models", "engines", ..., NULL. */
@@ -69,8 +73,8 @@ enum rfl_rc rfl_item_probe(struct rfl_cli *cli, struct rfl_arena *arena, struct 
 /** What was found and why it is not ok: "detail", "reason", or "detail; reason". */
 const char *rfl_item_finding(const struct rfl_item *item, struct rfl_arena *arena);
 
-/** The row of the counters of the processor (perf events). @param level  set to the value of
- * kernel.perf_event_paranoid, or to RFL_INT_UNKNOWN */
-struct rfl_item rfl_item_of_perf(struct rfl_arena *arena, int64_t *level);
+/** Fill in what counters of the processor (perf events) can be read. @param level  set to the value
+ * of kernel.perf_event_paranoid, or to RFL_INT_UNKNOWN */
+void rfl_item_perf(struct rfl_arena *arena, struct rfl_item *item, int64_t *level);
 
 #endif
