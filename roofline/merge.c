@@ -501,11 +501,9 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 		goto done;
 	}
-	for (size_t i = 0; i < job.n && rc == RFL_OK; i++)
+	for (size_t i = 0; i < job.n; i++)
 		if (!job.configs[i].missing)
-			rc = rfl_merge__point(&job, &job.configs[i], &pts->points[pts->n++], err);
-	if (rc)
-		goto done;
+			rfl_merge__point(&job, &job.configs[i], &pts->points[pts->n++]);
 	name_variants(&job, pts);
 	if ((options->by != RFL_BY_STEP && (rc = rfl_parts__points(&job, pts, err))) ||
 	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)) ||

@@ -430,8 +430,7 @@ static void fill_roof(struct filling *f)
 	const struct rfl_config *c = f->config;
 	const char *source = c->parts.timed->capture->source, *key, *lacks;
 	struct rfl_point *p = f->point;
-	struct rfl_verdict_facts facts = { .point = p,
-					   .env = c->penv,
+	struct rfl_verdict_facts facts = { .env = c->penv,
 					   .dram = c->dram,
 					   .factor = f->job->options->factor != RFL_TRAIN_EXACT,
 					   .step_compulsory_bytes = NAN };
@@ -447,12 +446,15 @@ static void fill_roof(struct filling *f)
 	p->compute_key = rfl_merge__copy(f->job, key);
 	p->peak_gflops_status =
 		rfl_merge__copy(f->job, rfl_peak_status_name(facts.compute->status));
-	if (p->flops_per_step == 0) {
+	if (p->flops_per_step == 0)
 		rfl_buf_puts(&verdict, f->flops_counted ? "no FLOPs" : "no multiply-adds");
-	} else if (p->ai > 0 && p->attained_gflops > 0) {
-		rfl_merge__compare(f->job, &roof, p);
-		rfl_verdict_write(&facts, &verdict);
-	} else {
+	if (p->step_s > 0 && p->bytes_source &&
+	    ((p->ai > 0 && p->attained_gflops > 0) ||
+	     (p->flops_per_step == 0 && p->bytes_per_step > 0))) {
+		rfl_point_judge(p, &facts, f->job->arena);
+		rfl_buf_puts(&verdict, verdict.len ? "; " : "");
+		rfl_verdict_write(p, &facts, &verdict);
+	} else if (p->flops_per_step != 0) {
 		rfl_buf_printf(&verdict, "not comparable with the roof: %s", obstacle(f));
 	}
 	if (lacks)

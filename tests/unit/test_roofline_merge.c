@@ -225,7 +225,7 @@ static void lower_bound_and_factor_two(void **state)
 	p = &f->pts->points[0];
 	assert_consistent(p);
 	assert_close(p->ai, 80.0 / 105, 1e-12);
-	assert_string_equal(p->bound, "knee");
+	assert_string_equal(p->bound, "compute");
 	assert_non_null(strstr(p->verdict, "near the compute roof: 97.4 %"));
 	fixture_free(f);
 }
