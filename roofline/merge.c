@@ -179,7 +179,6 @@ static void job_fini(struct rfl_merge_job *job)
 static struct rfl_work_query query_of(const struct rfl_config *c, const struct rfl_merge_options *o)
 {
 	const struct rfl_ledger_row *row = c->row;
-	const int64_t together = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1;
 
 	return (struct rfl_work_query){
 		.model = row->model,
@@ -189,8 +188,9 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 		.no_momentum =
 			row->momentum == 0, /* momentum is used unless the file specifies 0 */
 		.batch = rfl_merge__batch(row),
+		.processes = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1,
 		.micro_batch = row->micro_batch,
-		.accum = row->accum > 0 ? row->accum * together : row->accum,
+		.accum = row->accum,
 		.image_size = row->img_size,
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
