@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "rfl_config.h"
-#include "roofline/merge.h"
 
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_err *err)
 {
@@ -80,35 +78,6 @@ enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret, struct 
 		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
 
 	return rc ? rc : rfl_peaks_load(path, ret, err);
-}
-
-struct doubts {
-	const struct rfl_peaks *peaks;
-	const struct rfl_points *points;
-	const struct rfl_opt_list *envs;
-};
-
-/* Warn only about selected environments that have points. */
-static void warn_doubt(const char *env, const char *cell, const char *text, void *ctx)
-{
-	const struct doubts *d = ctx;
-	bool used = false;
-
-	for (size_t i = 0; i < d->points->n && !used; i++)
-		used = d->points->points[i].env && strcmp(d->points->points[i].env, env) == 0;
-	if (used && (d->envs->n == 0 || rfl_opt_list_has(d->envs, env)))
-		rfl_log(RFL_LOG_WARN, "%s: %s: %s: %s", d->peaks->path, env, cell, text);
-}
-
-void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points *points,
-			 const struct rfl_opt_list *envs)
-{
-	struct doubts d = { .peaks = peaks, .points = points, .envs = envs };
-	char today[RFL_TIME_ISO_SIZE];
-
-	rfl_clock_iso(today);
-	(void)rfl_peaks_check(peaks, today, warn_doubt, &d);
-	(void)rfl_merge_check_devices(points, peaks, warn_doubt, &d);
 }
 
 /* The value of a variable; NULL if it is unset or empty. */

@@ -50,11 +50,6 @@ void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);
 enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Log the doubtful values that 'roofline peaks check' finds in the environments of the points.
- * @param envs  environments to check; an empty list: all */
-void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points *points,
-			 const struct rfl_opt_list *envs);
-
 /** The folders in which to look for libcupti. The strings are borrowed from the environment
  * variables and the program. */
 struct rfl_cupti_places rfl_cli_places(void);

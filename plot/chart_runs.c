@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "roofline/step_time.h"
 
 #define RUNS(name_, title_) .name = (name_), .metric = "samples_per_s", .title = (title_)
 #define OVER_BATCHES(name_, title_, metric_, axis_, unit_)                                         \
@@ -559,14 +560,13 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 /* The phases in the order of the bar. Those of the host may run while the device computes. */
 static const struct {
 	const char *name;
-	enum rfl_ledger_at column;
 	bool host;
-} phases[] = {
-	{ "forward", RFL_LEDGER_AT_fwd_ms_mean, false },
-	{ "backward", RFL_LEDGER_AT_bwd_ms_mean, false },
-	{ "optimizer", RFL_LEDGER_AT_opt_ms_mean, false },
-	{ "waiting for data", RFL_LEDGER_AT_data_wait_ms_mean, true },
-	{ "copy to the device", RFL_LEDGER_AT_upload_ms_mean, true },
+} phases[RFL_TIMED_PHASES] = {
+	[RFL_TIMED_FORWARD] = { "forward", false },
+	[RFL_TIMED_BACKWARD] = { "backward", false },
+	[RFL_TIMED_OPTIMIZER] = { "optimizer", false },
+	[RFL_TIMED_DATA_WAIT] = { "waiting for data", true },
+	[RFL_TIMED_UPLOAD] = { "copy to the device", true },
 };
 
 /* Add a bar: the phases one after the other, then as much of the host's phases as fits in the rest
@@ -575,13 +575,13 @@ static double add_bar(const struct rfl_chart_runs *of, const struct rfl_repeats_
 		      bool *overlaps)
 {
 	const double batch = (double)config->row->batch;
-	const double rate = rfl_chart__mean(of, config, RFL_LEDGER_AT_samples_per_s, 0).y;
-	const double whole = 1000 * batch / rate;
+	const struct rfl_step_time t = rfl_step_time_of(of->in->runs, config);
+	const double whole = 1000 * t.step_s;
 	struct rfl_chart *c = of->chart;
 	double end = 0;
 
 	for (size_t k = 0; k < RFL_ARRAY_LEN(phases); k++) {
-		double ms = rfl_chart__mean(of, config, phases[k].column, 0).y;
+		double ms = t.phase_ms[k];
 
 		if (isnan(ms))
 			continue;
@@ -608,7 +608,7 @@ static void note_phases(struct rfl_chart *c)
 	for (size_t k = 0; k < RFL_ARRAY_LEN(phases); k++) {
 		const struct rfl_chart_series *s = &c->panels[0].series[k];
 
-		if (s->n == 0 && phases[k].column != RFL_LEDGER_AT_upload_ms_mean)
+		if (s->n == 0 && k != RFL_TIMED_UPLOAD)
 			none = rfl_words_join(c->scene, none, ", ", s->name);
 		if (s->n > 0 && s->n < c->nbars)
 			rfl_chart__note(c, "Not measured in %zu of %zu: %s.", c->nbars - s->n,

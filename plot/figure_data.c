@@ -237,6 +237,7 @@ static void set_place(struct rfl_figure *f, struct rfl_mark *m)
 	const bool timed = rfl_figure__is_time(f),
 		   hierarchical = f->in->kind == RFL_PLOT_HIERARCHICAL;
 	const double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
+	const struct rfl_point_verdict verdict = rfl_point_verdict(p);
 	const struct rfl_point *was = earlier_of(f, p);
 	struct rfl_scene *s = f->scene;
 	const char *value;
@@ -247,16 +248,16 @@ static void set_place(struct rfl_figure *f, struct rfl_mark *m)
 	m->roof = timed ? fmax(m->x, m->y) : fmin(p->ai * p->peak_gbps, p->peak_gflops);
 	m->factor = timed ? m->time / m->roof : m->roof / m->y;
 	m->percent = 100 * (timed ? m->roof / m->time : m->y / m->roof);
-	m->above = m->factor * (1 + RFL_VERDICT_VISIBLE) < 1;
+	m->above = verdict.over;
 	m->x_cache[0] = hierarchical ? p->ai_l1 : NAN;
 	m->x_cache[1] = hierarchical ? p->ai_l2 : NAN;
 	m->x_best = f->best && f->in->kind < RFL_PLOT_HIERARCHICAL && f->nmarks <= RFL_FIG_PAIRS &&
 				    best > p->ai * 1.02 && isfinite(best)
 			    ? best
 			    : NAN;
-	m->limit = rfl_verdict_limit(p);
+	m->limit = verdict.bound == RFL_BOUND_UNKNOWN ? "" : rfl_bound_words[verdict.bound].word;
 	value = timed ? rfl_words_time(s, m->time) : rfl_figure__rate(f, m->y);
-	m->rate = strcmp(m->limit, "by construction") == 0
+	m->rate = verdict.bound == RFL_BOUND_BY_CONSTRUCTION
 			  ? SAY(f, "%s \xc2\xb7 on the roof by construction", value)
 			  : SAY(f, "%s \xc2\xb7 %s of roof%s", value,
 				rfl_figure__percent(f, m->percent), m->above ? ": above it" : "");

@@ -13,34 +13,17 @@
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "report/runs.h"
-#include "roofline/roofline.h"
+#include "roofline/step_time.h"
 #include "roofline/verdict.h"
 
 #define NAMES_MOST   6    /* names in one statement */
 #define CHANGE_CLEAR 0.02 /* threshold for a change of speed, as in 'compare' */
-#define WAIT_SHARE   0.10
-#define SUMMARY_MOST 30 /* points in the table of the summary */
-
-enum limit { BY_MEMORY, BY_COMPUTE, BY_BOTH, BY_NEITHER, ABOVE, BY_CONSTRUCTION, LIMITS };
-
-static const struct {
-	const char *name, *more;
-} limits[LIMITS] = {
-	[BY_MEMORY] = { "memory-bound", "" },
-	[BY_COMPUTE] = { "compute-bound", "" },
-	[BY_BOTH] = { "at the knee", ", where both ceilings limit" },
-	[BY_NEITHER] = { "below 30 % of the roof", ": neither ceiling explains the time" },
-	[ABOVE] = { "above the roof", ": the bytes, the FLOPs or the ceiling are wrong (see the "
-				      "notes of the points)" },
-	[BY_CONSTRUCTION] = { "on the roof by construction",
-			      ": their bytes are a lower bound, so nothing follows about the "
-			      "limit" },
-};
+#define SUMMARY_MOST 30   /* points in the table of the summary */
 
 /* A point whose share of the roof is known. */
 struct rated {
 	const struct rfl_point *p;
-	enum limit limit;
+	enum rfl_bound bound;
 };
 
 struct analysis {
@@ -51,19 +34,6 @@ struct analysis {
 	struct rfl_buf text; /* scratch */
 };
 
-static enum limit limit_of(const struct rfl_point *p)
-{
-	if (rfl_text_same(p->bytes_source, "lower-bound"))
-		return BY_CONSTRUCTION;
-	if (rfl_verdict_exceeds(p))
-		return ABOVE;
-	if (p->percent_of_attainable < RFL_REPORT_FAR_BELOW)
-		return BY_NEITHER;
-	if (rfl_text_same(p->bound, rfl_bound_names[RFL_BOUND_MEMORY]))
-		return BY_MEMORY;
-	return rfl_text_same(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE]) ? BY_COMPUTE : BY_BOTH;
-}
-
 static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t most = r->points ? r->points->n : 0;
@@ -72,10 +42,13 @@ static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page
 	rfl_buf_init(&a->text, 0);
 	a->rated = rfl_arena_array(page->arena, most + 1, sizeof(*a->rated));
 	page->failed |= !a->rated;
-	for (size_t i = 0; a->rated && i < most; i++)
-		if (isfinite(r->points->points[i].percent_of_attainable))
-			a->rated[a->n++] = (struct rated){ &r->points->points[i],
-							   limit_of(&r->points->points[i]) };
+	for (size_t i = 0; i < most; i++) {
+		const struct rfl_point *p = &r->points->points[i];
+		const enum rfl_bound bound = rfl_point_verdict(p).bound;
+
+		if (bound != RFL_BOUND_UNKNOWN && isfinite(p->percent_of_attainable))
+			a->rated[a->n++] = (struct rated){ p, bound };
+	}
 }
 
 static void fini(struct analysis *a)
@@ -88,12 +61,13 @@ static void fini(struct analysis *a)
 
 static void say_bounds(struct analysis *a)
 {
-	for (enum limit limit = 0; limit < LIMITS; limit++) {
+	for (enum rfl_bound bound = 0; bound < RFL_BOUND_UNKNOWN; bound++) {
+		const struct rfl_bound_words *w = &rfl_bound_words[bound];
 		size_t n = 0;
 
 		rfl_buf_reset(&a->text);
 		for (size_t i = 0; i < a->n; i++)
-			if (a->rated[i].limit == limit && n++ < NAMES_MOST)
+			if (a->rated[i].bound == bound && n++ < NAMES_MOST)
 				rfl_buf_printf(&a->text, "%s%s (%.3g %%%s)", n > 1 ? "; " : "",
 					       rfl_report__point_name(a->page, a->rated[i].p),
 					       a->rated[i].p->percent_of_attainable,
@@ -101,9 +75,10 @@ static void say_bounds(struct analysis *a)
 		if (n > NAMES_MOST)
 			rfl_buf_printf(&a->text, "; and %zu more", n - NAMES_MOST);
 		if (n)
-			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu of %zu point%s %s %s%s: %s.", n,
-				      a->n, plural(a->n), n == 1 ? "is" : "are", limits[limit].name,
-				      limits[limit].more, rfl_buf_str(&a->text));
+			rfl_page_text(a->page, RFL_BLOCK_ITEM,
+				      "%zu of %zu point%s %s %s%s%s%s: %s.", n, a->n, plural(a->n),
+				      n == 1 ? "is" : "are", w->adjective, *w->means ? " (" : "",
+				      w->means, *w->means ? ")" : "", rfl_buf_str(&a->text));
 	}
 }
 
@@ -114,7 +89,8 @@ static void say_shares(struct analysis *a)
 	for (size_t i = 0; i < a->n; i++) {
 		const struct rfl_point *p = a->rated[i].p;
 
-		if (a->rated[i].limit == BY_CONSTRUCTION || a->rated[i].limit == ABOVE)
+		if (a->rated[i].bound == RFL_BOUND_BY_CONSTRUCTION ||
+		    a->rated[i].bound == RFL_BOUND_ABOVE)
 			continue;
 		if (!best || p->percent_of_attainable > best->percent_of_attainable)
 			best = p;
@@ -189,7 +165,7 @@ static void say_headroom(struct analysis *a)
 	for (size_t i = 0; list && i < a->n; i++) {
 		const struct rfl_point *p = a->rated[i].p;
 
-		if (share_saved(p) > 0 && a->rated[i].limit != BY_CONSTRUCTION &&
+		if (share_saved(p) > 0 && a->rated[i].bound != RFL_BOUND_BY_CONSTRUCTION &&
 		    !(p->variant && strstr(p->variant, "warmup 0")))
 			list[n++] = p;
 	}
@@ -214,13 +190,14 @@ static void say_headroom(struct analysis *a)
 		rfl_num_people(1e3 * p->step_s, 4, from);
 		rfl_num_people(1e3 * (p->step_s - p->headroom_s), 4, to);
 		rfl_buf_reset(&a->text);
-		if (data > WAIT_SHARE * p->step_s)
+		if (data > RFL_VERDICT_DATA_WAIT * p->step_s)
 			rfl_buf_printf(&a->text, "; %.3g ms of the step are spent waiting for data",
 				       p->data_wait_ms);
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
 			      "%s: %.3g %% less, from %s ms to %s ms at the %s roof%s.",
 			      rfl_report__point_name(a->page, p), 100 * share_saved(p), from, to,
-			      p->bound ? p->bound : "", rfl_buf_str(&a->text));
+			      rfl_bound_words[rfl_point_verdict(p).roof].word,
+			      rfl_buf_str(&a->text));
 	}
 }
 
@@ -327,32 +304,28 @@ static void say_spread(struct analysis *a)
 /* ---- phases ---- */
 
 struct phases {
-	double data, forward, backward, optimizer, step;
+	double step_ms, phase_ms[RFL_TIMED_PHASES];
 	size_t n;
 };
 
-/* Add up the runs of a mode, or of rows without one. Cold runs do not count if others do. */
+/* Add up the step times of the configurations of a mode, or of rows without one. Cold runs do not
+ * count if others do. */
 static struct phases phases_of(const struct analysis *a, const char *mode, bool cold)
 {
 	struct phases p = { .n = 0 };
 
 	for (size_t i = 0; i < a->r->repeats->n; i++) {
 		const struct rfl_repeats_config *c = &a->r->repeats->configs[i];
+		const struct rfl_step_time t = rfl_step_time_of(a->r->runs, c);
 
-		for (size_t k = 0; k < c->n; k++) {
-			const struct rfl_ledger_row *row = rfl_runs_row(a->r->runs, c->runs[k].run);
-
-			if (!(row->step_ms_mean > 0) ||
-			    isnan(row->fwd_ms_mean + row->bwd_ms_mean) ||
-			    !rfl_text_same(row->mode, mode) || (!cold && row->warmup == 0))
-				continue;
-			p.n++;
-			p.step += row->step_ms_mean;
-			p.forward += row->fwd_ms_mean;
-			p.backward += row->bwd_ms_mean;
-			p.optimizer += isnan(row->opt_ms_mean) ? 0 : row->opt_ms_mean;
-			p.data += isnan(row->data_wait_ms_mean) ? 0 : row->data_wait_ms_mean;
-		}
+		if (!rfl_text_same(c->row->mode, mode) || (!cold && c->row->warmup == 0) ||
+		    isnan(t.step_s + t.phase_ms[RFL_TIMED_FORWARD] +
+			  t.phase_ms[RFL_TIMED_BACKWARD]))
+			continue;
+		p.n++;
+		p.step_ms += 1e3 * t.step_s;
+		for (enum rfl_timed k = 0; k < RFL_TIMED_PHASES; k++)
+			p.phase_ms[k] += isnan(t.phase_ms[k]) ? 0 : t.phase_ms[k];
 	}
 	return p;
 }
@@ -363,25 +336,30 @@ static void say_phases(struct analysis *a)
 
 	for (size_t i = 0; a->r->repeats && i < RFL_ARRAY_LEN(modes); i++) {
 		struct phases p = phases_of(a, modes[i], false);
+		double share[RFL_TIMED_PHASES];
 
 		p = p.n ? p : phases_of(a, modes[i], true);
 		if (p.n == 0)
 			continue;
+		for (enum rfl_timed k = 0; k < RFL_TIMED_PHASES; k++)
+			share[k] = 100 * p.phase_ms[k] / p.step_ms;
 		rfl_buf_reset(&a->text);
-		if (p.optimizer > 0)
+		if (share[RFL_TIMED_FORWARD] > 0)
+			rfl_buf_printf(&a->text, " (%.3g times the forward)",
+				       share[RFL_TIMED_BACKWARD] / share[RFL_TIMED_FORWARD]);
+		if (share[RFL_TIMED_OPTIMIZER] > 0)
 			rfl_buf_printf(&a->text, ", the optimizer %.3g %%",
-				       100 * p.optimizer / p.step);
-		if (p.data > 0)
+				       share[RFL_TIMED_OPTIMIZER]);
+		if (share[RFL_TIMED_DATA_WAIT] > 0)
 			rfl_buf_printf(&a->text, ", and waiting for data %s%.3g %%",
-				       p.data < 1e-4 * p.step ? "less than " : "",
-				       fmax(0.01, 100 * p.data / p.step));
+				       share[RFL_TIMED_DATA_WAIT] < 0.01 ? "less than " : "",
+				       fmax(0.01, share[RFL_TIMED_DATA_WAIT]));
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "In the steps of %zu run%s%s%s, the forward pass takes %.3g %% of "
-			      "the time, the backward pass %.3g %% (%.3g times the forward)%s.",
+			      "In the steps of %zu configuration%s%s%s, the forward pass takes "
+			      "%.3g %% of the time, the backward pass %.3g %%%s.",
 			      p.n, plural(p.n), modes[i] ? " in mode " : "",
-			      modes[i] ? modes[i] : "", 100 * p.forward / p.step,
-			      100 * p.backward / p.step, p.backward / p.forward,
-			      rfl_buf_str(&a->text));
+			      modes[i] ? modes[i] : "", share[RFL_TIMED_FORWARD],
+			      share[RFL_TIMED_BACKWARD], rfl_buf_str(&a->text));
 	}
 }
 
@@ -469,15 +447,15 @@ static void say_fastest(struct analysis *a)
 /* "3 points: 1 memory-bound, 2 compute-bound." */
 static void count_limits(struct analysis *a)
 {
-	size_t n[LIMITS] = { 0 };
+	size_t n[RFL_BOUND_UNKNOWN] = { 0 };
 
 	for (size_t i = 0; i < a->n; i++)
-		n[a->rated[i].limit]++;
+		n[a->rated[i].bound]++;
 	rfl_buf_reset(&a->text);
-	for (enum limit limit = 0; limit < LIMITS; limit++)
-		if (n[limit])
-			rfl_buf_printf(&a->text, "%s%zu %s", a->text.len ? ", " : "", n[limit],
-				       limits[limit].name);
+	for (enum rfl_bound bound = 0; bound < RFL_BOUND_UNKNOWN; bound++)
+		if (n[bound])
+			rfl_buf_printf(&a->text, "%s%zu %s", a->text.len ? ", " : "", n[bound],
+				       rfl_bound_words[bound].adjective);
 	if (a->n)
 		rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu point%s: %s.", a->n, plural(a->n),
 			      rfl_buf_str(&a->text));

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "roofline/merge.h"
+#include "roofline/doubts.h"
 
 #define FAILURES_MOST 30 /* kinds of failed runs to list */
 
@@ -150,17 +150,25 @@ static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 	}
 }
 
-static void doubt(const char *env, const char *cell, const char *text, void *ctx)
-{
-	rfl_page_text(ctx, RFL_BLOCK_ITEM, "Doubtful: %s: %s: %s.", env, cell, text);
-}
-
+/* One line for each cause of doubts about the ceilings in use. */
 static void say_doubts(const struct rfl_report *r, struct rfl_page *page)
 {
-	if (r->peaks)
-		(void)rfl_peaks_check(r->peaks, NULL, doubt, page);
-	if (r->peaks && r->points)
-		(void)rfl_merge_check_devices(r->points, r->peaks, doubt, page);
+	struct rfl_buf lines = { .len = 0 };
+	struct rfl_span rest, line;
+
+	if (!r->peaks)
+		return;
+	if (r->points)
+		(void)rfl_points_doubts(r->points, r->peaks, NULL, &lines);
+	else
+		(void)rfl_peaks_doubts(r->peaks, NULL, NULL, 0, &lines);
+	if (r->points)
+		(void)rfl_points_other_devices(r->points, r->peaks, &lines);
+	rest = rfl_span_of(rfl_buf_str(&lines));
+	while (rfl_span_next_line(&rest, &line))
+		rfl_page_text(page, RFL_BLOCK_ITEM, "Doubtful ceilings: %.*s.", (int)line.len,
+			      line.at);
+	rfl_buf_fini(&lines);
 }
 
 static void say_points(const struct rfl_report *r, struct rfl_page *page)

@@ -60,7 +60,6 @@ const clamp = (value, lo, hi) => Math.max(Math.min(value, hi), lo);
 const LEVELS = ['DRAM', 'L2', 'L1'];
 const INTENSITY = { DRAM: 'ai', L2: 'ai_l2', L1: 'ai_l1' };
 const STATUS = { measured: 'measured', spec: 'data sheet', derived: 'derived', user: 'as given' };
-const FAR_BELOW = 30, VISIBLE = 1.005; /* as in the verdicts of `roofline points` */
 
 /* Other intensities of the same work, with the letters of their hollow marks. */
 const TRAFFIC = [
@@ -71,7 +70,7 @@ const TRAFFIC = [
 ];
 const TEXTS = ['env', 'model', 'precision', 'mode', 'layout', 'variant', 'engine', 'device_name',
 	'part', 'part_kind', 'compute_key', 'peak_gflops_status', 'peak_gbps_status', 'bytes_source',
-	'bound', 'verdict'];
+	'verdict'];
 const NUMBERS = ['batch', 'step_s', 'ai', 'ai_lo', 'ai_hi', 'ai_l2', 'ai_l1', 'launches',
 	'time_share', 'headroom_s', 'attained_gflops', 'attained_gflops_lo', 'attained_gflops_hi',
 	'peak_gflops', 'peak_gbps', ...TRAFFIC.map(([name]) => name)];
@@ -84,6 +83,8 @@ function readPoint(raw, index) {
 	TEXTS.forEach(name => p[name] = plain(raw[name]));
 	NUMBERS.forEach(name => p[name] = real(raw[name]));
 	p.kind = p.part ? p.part_kind || 'part' : 'step';
+	/* by level: bound, the lower ceiling, whether the point is visibly above it */
+	p.verdicts = Object.fromEntries(LEVELS.map(l => [l, raw.verdicts?.[l] ?? {}]));
 	p.drawn = LEVELS.filter(l => p[INTENSITY[l]] > 0 && p.attained_gflops > 0);
 	return p;
 }
@@ -175,23 +176,14 @@ const decisive = p => state.level !== 'all' ? state.level :
 	LEVELS.reduce((a, b) => attainable(p, b) < attainable(p, a) ? b : a);
 const share = p => 100 * p.attained_gflops / attainable(p, decisive(p));
 
-/* memory, compute, knee, or '' if unknown; the bound in the file refers to DRAM */
-function boundOf(p) {
-	const level = decisive(p), limit = attainable(p, level);
-	return level === 'DRAM' && p.bound ? p.bound :
-		isNaN(limit) ? '' : limit < p.compute.value ? 'memory' : 'compute';
-}
+const verdictOf = p => p.verdicts[decisive(p)];
 
 function limiter(p) {
-	const bound = boundOf(p), level = decisive(p);
-	const name = bound === 'memory' ? level : bound === 'knee' ? `${level} and compute` : bound;
-	if (!name)
-		return 'n.a.';
-	if (share(p) > 100 * VISIBLE)
-		return 'none: above the roof';
-	if (level === 'DRAM' && p.bytes_source.startsWith('lower-bound') && bound !== 'compute')
-		return 'DRAM, by construction';
-	return share(p) < FAR_BELOW ? `neither ceiling explains the time (nearest: ${name})` : name;
+	const { bound, roof } = verdictOf(p), level = decisive(p);
+	const ceilings = { memory: level, compute: 'compute', knee: `${level} and compute` };
+	const words = source.bounds?.[bound] ?? {};
+	return ceilings[bound] || (bound === 'neither' ?
+		`${words.means} (nearest: ${ceilings[roof]})` : words.adjective) || 'n.a.';
 }
 
 /* ---- shapes and colours: from all points, so that no choice changes their meaning ---- */
@@ -311,8 +303,8 @@ function isolated(p) {
 	const c = ceiling(state.only.slice(1));
 	if (!c)
 		return !state.only || state.only === 'p' + p.index;
-	return c.env === p.env && (c.kind === 'compute' ? p.compute === c && boundOf(p) !== 'memory' :
-		c.key === decisive(p) && boundOf(p) !== 'compute');
+	return c.env === p.env && (c.kind === 'compute' ? p.compute === c && verdictOf(p).roof !== 'memory' :
+		c.key === decisive(p) && verdictOf(p).roof !== 'compute');
 }
 
 /* The ceilings of a panel; main ones are those of the first selected level and of the points. */
@@ -539,7 +531,7 @@ function drawMarks(panel, marks, view, g) {
 	path(g, 'error', errors);
 	for (const m of [...marks].sort((a, b) => b.r - a.r)) {
 		const dim = m.on ? '' : ' dim', color = paint(m.p.color);
-		const above = share(m.p) > 100 * VISIBLE ? ' above' : '';
+		const above = verdictOf(m.p).over ? ' above' : '';
 		order.push(path(g, { ...color, 'data-id': 'p' + m.p.index,
 			class: `mark ${color.class} ${m.level}${above}${dim}` },
 			outline(m.p.shape, m.x, m.y, m.r)));

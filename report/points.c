@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "report/captures_impl.h"
+#include "roofline/verdict.h"
 
 /* Parts with a smaller share of the time get no note. */
 #define LONG_PART 0.05
@@ -109,10 +110,12 @@ static const struct rfl_column short_columns[] = {
 	POINT(ai_l2, "L2", .digits = 3, .when = CACHES),
 	POINT(ai_l1, "L1", .digits = 3, .when = CACHES),
 	POINT(attained_gflops, "GFLOP/s"),
+	POINT(attained_gbps, "GB/s", .when = PART),
 	POINT(attainable_gflops, "Attainable"),
 	POINT(percent_of_attainable, "%", .digits = 3),
 	POINT(bound, "Bound"),
 	POINT(headroom_s, "Headroom (ms)", .digits = 3, .scale = 1e-3, .when = PLAIN),
+	POINT(headroom_s, "Headroom (ms)", .digits = 3, .scale = 1e-3, .when = PART),
 };
 
 static const struct rfl_column summary_columns[] = {
@@ -307,8 +310,10 @@ struct rfl_table *rfl_points_summary(const struct rfl_points *points, bool peopl
 		       "repeats; GFLOP/s at this rate; %s",
 		       given & TOKENS ? "tokens" : "samples", rfl_buf_str(&sources));
 	rfl_buf_fini(&sources);
-	rfl_table_note(t, "%% of roof: of min(FLOP/byte x bandwidth, compute); Bound: the ceiling "
-			  "that is lower at this FLOP/byte, even if the point is far below it");
+	rfl_table_note(t,
+		       "%% of roof: of min(FLOP/byte x bandwidth, compute); Bound: what limits the "
+		       "point; neither: below %d %% of the roof",
+		       RFL_VERDICT_EXPLAINS);
 	if (lower)
 		rfl_table_note(t,
 			       "FLOP/byte of %zu point%s is a lower bound, attained / bandwidth: "

@@ -1,6 +1,7 @@
 /* report.c - the order of the sections in each kind of report, and the data for page.js. */
 #include "report/report_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "ledger/facts.h"
+#include "roofline/verdict.h"
 
 const char *const rfl_report_kinds[] = { "run", "project", "lm", "attention", "training", NULL };
 
@@ -253,9 +255,64 @@ static void write_sections(const struct rfl_report *r, const struct section *s, 
 	}
 }
 
+/* The words for the verdicts, by the column 'bound'. */
+static json_t *words_of_bounds(void)
+{
+	json_t *all = json_object();
+
+	for (enum rfl_bound b = 0; b < RFL_BOUND_UNKNOWN; b++)
+		(void)json_object_set_new(all, rfl_bound_words[b].word,
+					  json_pack("{s:s, s:s}", "adjective",
+						    rfl_bound_words[b].adjective, "means",
+						    rfl_bound_words[b].means));
+	return all;
+}
+
+/* The bandwidth of a level that all cores share, in GB/s; NaN: not in the file. */
+static double bandwidth_of(const struct rfl_peaks_env *env, const char *level)
+{
+	for (size_t i = 0; env && i < env->nlevels; i++) {
+		const struct rfl_peak_level *l = &env->levels[i];
+
+		if (rfl_text_same(l->level, level) && rfl_peak_usable(&l->peak) &&
+		    !(rfl_text_same(l->scope, "core") && env->units > 1))
+			return l->peak.value / 1e9;
+	}
+	return NAN;
+}
+
+/* The verdicts on a point under the bandwidth of each level of memory. */
+static json_t *verdicts_of(const struct rfl_point *p, const struct rfl_peaks_env *env)
+{
+	const struct {
+		const char *level;
+		double ai;
+	} levels[] = { { "DRAM", p->ai }, { "L2", p->ai_l2 }, { "L1", p->ai_l1 } };
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++) {
+		struct rfl_point at = *p;
+		struct rfl_point_verdict v;
+
+		if (i > 0) {
+			at.ai = levels[i].ai;
+			at.ai_lo = at.ai_hi = at.uncertainty = NAN;
+			at.bound = at.bytes_source = at.verdict = NULL;
+			at.peak_gbps = bandwidth_of(env, levels[i].level);
+		}
+		v = rfl_point_verdict(&at);
+		if (v.bound != RFL_BOUND_UNKNOWN && v.roof != RFL_BOUND_UNKNOWN && levels[i].ai > 0)
+			(void)json_object_set_new(
+				all, levels[i].level,
+				json_pack("{s:s, s:s, s:b}", "bound", rfl_bound_words[v.bound].word,
+					  "roof", rfl_bound_words[v.roof].word, "over", v.over));
+	}
+	return all;
+}
+
 /* A point as a JSON object with the known columns. Texts may contain invalid UTF-8, which the
  * writer replaces. NULL: out of memory */
-static json_t *point_of(const struct rfl_point *p)
+static json_t *point_of(const struct rfl_point *p, const struct rfl_peaks_env *env)
 {
 	json_t *o = json_object();
 	struct rfl_buf words;
@@ -282,6 +339,7 @@ static json_t *point_of(const struct rfl_point *p)
 		}
 	}
 	rfl_buf_fini(&words);
+	(void)json_object_set_new(o, "verdicts", verdicts_of(p, env));
 	return o;
 }
 
@@ -302,11 +360,14 @@ static void add_data(const struct rfl_report *r, struct rfl_page *page)
 
 	for (size_t l = 0; l < RFL_ARRAY_LEN(lists); l++)
 		for (size_t i = 0; lists[l] && i < lists[l]->n; i++)
-			page->failed |=
-				json_array_append_new(points, point_of(&lists[l]->points[i])) != 0;
+			(void)json_array_append_new(
+				points, point_of(&lists[l]->points[i],
+						 r->peaks ? rfl_peaks_find(r->peaks,
+									   lists[l]->points[i].env)
+							  : NULL));
 	data = json_pack(
-		"{s:s, s:o, s:O?, s:{s:o, s:o}}", "schema", "roofline.page/1", "points", points,
-		"peaks", r->peaks_json, "files", "points",
+		"{s:s, s:o, s:o, s:O?, s:{s:o, s:o}}", "schema", "roofline.page/1", "points",
+		points, "bounds", words_of_bounds(), "peaks", r->peaks_json, "files", "points",
 		file_of(r->points ? r->points_path : NULL, r->points ? r->points->hash : ""),
 		"peaks", file_of(r->peaks ? r->peaks->path : NULL, r->peaks ? r->peaks->hash : ""));
 	rfl_buf_init(&text, 0);

@@ -33,9 +33,6 @@ bool rfl_report__first_of_env(const struct rfl_points *points, size_t i);
 size_t rfl_report__rows(struct rfl_page *page, size_t n, const char *what, const char *others);
 #define RFL_REPORT_ROWS ((size_t)300)
 
-/** Below this percentage of the roof, neither ceiling explains the time, as in the verdicts. */
-#define RFL_REPORT_FAR_BELOW 30.0
-
 /** The ending of a plural. */
 static inline const char *plural(size_t n)
 {

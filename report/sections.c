@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "report/runs.h"
+#include "roofline/step_time.h"
 #include "runner/env/record.h"
 #include "runner/run.h"
 
@@ -427,27 +428,35 @@ void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 
 struct phases {
 	const char *name;
-	double data, upload, forward, backward, optimizer, step;
+	struct rfl_step_time time;
 	double memory; /* bytes */
 };
 #define OF struct phases
 static const struct rfl_column of_phases[] = {
 	{ TEXT(OF, name, "Configuration") },
-	{ REAL(OF, data, "Wait for data (ms)", 1) },
-	{ REAL(OF, upload, "Upload (ms)", 1) },
-	{ REAL(OF, forward, "Forward (ms)", 1) },
-	{ REAL(OF, backward, "Backward (ms)", 1) },
-	{ REAL(OF, optimizer, "Optimizer (ms)", 1) },
-	{ REAL(OF, step, "Step (ms)", 1) },
+	{ REAL(OF, time.phase_ms[RFL_TIMED_DATA_WAIT], "Wait for data (ms)", 1) },
+	{ REAL(OF, time.phase_ms[RFL_TIMED_UPLOAD], "Upload (ms)", 1) },
+	{ REAL(OF, time.phase_ms[RFL_TIMED_FORWARD], "Forward (ms)", 1) },
+	{ REAL(OF, time.phase_ms[RFL_TIMED_BACKWARD], "Backward (ms)", 1) },
+	{ REAL(OF, time.phase_ms[RFL_TIMED_OPTIMIZER], "Optimizer (ms)", 1) },
+	{ REAL(OF, time.step_s, "Step (ms)", 1e-3) },
 	{ REAL(OF, memory, "Peak memory (GiB)", GIB), .digits = 3 },
 };
 #undef OF
 
-/* Of the process on a processor, whose engine has no allocator of its own. NaN: not measured */
-static double peak_memory(const struct rfl_ledger_row *row)
+/* The largest peak over the runs: of the process on a processor, whose engine has no allocator of
+ * its own. NaN: not measured */
+static double peak_memory(const struct rfl_report *r, const struct rfl_repeats_config *c)
 {
-	return rfl_text_same(row->backend, "cpu") ? row->host_peak_bytes
-						  : row->mem_alloc_peak_bytes;
+	double peak = NAN;
+
+	for (size_t k = 0; k < c->n; k++) {
+		const struct rfl_ledger_row *row = rfl_runs_row(r->runs, c->runs[k].run);
+
+		peak = fmax(peak, rfl_text_same(row->backend, "cpu") ? row->host_peak_bytes
+								     : row->mem_alloc_peak_bytes);
+	}
+	return peak;
 }
 
 void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
@@ -461,35 +470,22 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 			break;
 		}
 		const struct rfl_repeats_config *c = &r->repeats->configs[i];
-		struct phases p = { .memory = (double)NAN };
-		double n = 0; /* runs with phases, as in the analysis */
+		struct phases p = { .time = rfl_step_time_of(r->runs, c) };
 
-		for (size_t k = 0; k < c->n; k++) {
-			const struct rfl_ledger_row *row = rfl_runs_row(r->runs, c->runs[k].run);
-
-			if (isnan(row->fwd_ms_mean + row->bwd_ms_mean))
-				continue;
-			n++;
-			p.memory = fmax(p.memory, peak_memory(row));
-			p.data += (row->data_wait_ms_mean - p.data) / n;
-			p.upload += (row->upload_ms_mean - p.upload) / n;
-			p.forward += (row->fwd_ms_mean - p.forward) / n;
-			p.backward += (row->bwd_ms_mean - p.backward) / n;
-			p.optimizer += (row->opt_ms_mean - p.optimizer) / n;
-			p.step += (row->step_ms_mean - p.step) / n;
-		}
-		if (n == 0)
+		if (isnan(p.time.phase_ms[RFL_TIMED_FORWARD] + p.time.phase_ms[RFL_TIMED_BACKWARD]))
 			continue;
 		p.name = rfl_report__name(r, page, c);
+		p.memory = peak_memory(r, c);
 		rfl_table_add(t, &p, 1, sizeof(p));
 	}
 	if (rfl_table_rows(t) == 0)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "%s",
 			      "No run has the times of the phases; 'roofline run' records them.");
-	rfl_table_note(t,
-		       "Means over the steps of a run, then over the repeats; -: not measured, or "
-		       "there is no such phase. On a GPU the host prepares the next batch during a "
-		       "step, so the phases may not add up to it.");
+	rfl_table_note(
+		t, "Step: the time at the mean samples per second of the repeats, as in the "
+		   "points; the phases are means over the repeats with the same weights. -: not "
+		   "measured, or there is no such phase. On a GPU the host prepares the next "
+		   "batch during a step, so the phases may not add up to it.");
 	rfl_table_note(
 		t,
 		"Peak memory: of the engine's allocator on a GPU, of the process on a processor.");

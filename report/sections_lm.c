@@ -64,7 +64,7 @@ static void add_row(const struct rfl_report *r, struct rfl_page *page,
 		if (r->runs->runs[i].like == row)
 			runs[n++] = (struct rfl_sweep_run){ .row = rfl_runs_row(
 								    r->runs, &r->runs->runs[i]) };
-	page->failed |= rfl_sweep_collect(s, to, runs, n, NULL) != RFL_OK;
+	rfl_sweep_collect(s, to, runs, n);
 }
 
 struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_page *page)
@@ -74,17 +74,13 @@ struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_p
 	struct rfl_sweep *s = rfl_arena_array(page->arena, 1, sizeof(*s));
 	struct rfl_sweep_row *rows = rfl_arena_array(page->arena, n + 1, sizeof(*rows));
 
-	if (!runs || !s || !rows) {
-		page->failed = true;
-		return NULL;
-	}
 	*s = (struct rfl_sweep){
 		.arena = page->arena, .rows = rows, .in_report = true, .narrow = true
 	};
-	for (size_t i = 0; i < n && !page->failed; i++)
+	for (size_t i = 0; i < n; i++)
 		if (r->repeats->configs[i].row->precision && r->repeats->configs[i].row->batch > 0)
 			add_row(r, page, &r->repeats->configs[i], runs, s);
-	page->failed = page->failed || rfl_sweep_place(s, r->peaks, NULL) != RFL_OK;
+	rfl_sweep_place(s, r->peaks);
 	return s;
 }
 
@@ -146,8 +142,7 @@ void rfl_report__sweep(const struct rfl_report *r, struct rfl_page *page)
 		return;
 	of.rows = rfl_arena_array(page->arena, s->n, sizeof(*of.rows));
 	done = rfl_arena_array(page->arena, s->n, sizeof(*done));
-	page->failed |= !of.rows || !done;
-	for (size_t i = 0; i < s->n && !page->failed; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		of.n = 0;
 		for (size_t k = i; k < s->n && !done[i]; k++)
 			if (is_same_table(r, &s->rows[i], &s->rows[k])) {

@@ -15,18 +15,14 @@
 #include "complexity/zoo.h"
 #include "ledger/runs.h"
 #include "ledger/step.h"
-#include "roofline/roofline.h"
+#include "roofline/step_time.h"
+#include "roofline/verdict.h"
 
 #define UNMEASURED "nothing was measured"
 #define ATTENTION  "attention_d" /* the names of the networks, before the number of features */
 
 const char *const rfl_sweep_settings[] = { "none",       "precision",    "attention",
 					   "cuda-graph", "warmup-iters", NULL };
-
-static enum rfl_rc no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "table of runs: out of memory");
-}
 
 bool rfl_sweep_is_attention(const char *model)
 {
@@ -46,8 +42,8 @@ static const char *dtype_of(const char *precision)
 	return precision;
 }
 
-enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
-			    const struct rfl_ledger_row *last, bool cuda, struct rfl_err *err)
+void rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
+		     const struct rfl_ledger_row *last, bool cuda)
 {
 	const bool trains = strcmp(r->mode, "train") == 0;
 	const bool forward_only = strcmp(r->mode, "fwd") == 0;
@@ -89,12 +85,13 @@ enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		rc = rfl_memory_new(net, &o, &memory, &why);
 	if (count)
 		r->form = rfl_count_attention(count);
-	if (rc == RFL_ENOMEM) {
-		rc = rfl_err_pass(err, &why);
+	if (rc != RFL_OK) {
+		if (strcmp(r->status, "missing") == 0) {
+			r->status = "refused";
+			r->reason = rfl_arena_strdup(s->arena, why.msg);
+		}
 		goto done;
 	}
-	if (rc)
-		goto refused;
 	r->flops = (double)(forward_only ? rfl_count_forward_flops(count)
 					 : rfl_count_training_flops(count));
 	r->model_flops = (double)(forward_only ? rfl_count_forward_flops(count)
@@ -110,19 +107,10 @@ enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		forward_only ? (double)NAN : r->memory_model + (double)memory->gradients;
 	r->memory_of_forward = r->memory_forward - r->memory_model;
 	r->memory_of_backward = r->memory_peak - r->memory_forward;
-	goto done;
-refused:
-	rc = RFL_OK;
-	if (strcmp(r->status, "missing") == 0) {
-		r->status = "refused";
-		r->reason = rfl_arena_strdup(s->arena, why.msg);
-		rc = r->reason ? RFL_OK : no_memory(err);
-	}
 done:
 	rfl_memory_free(memory);
 	rfl_count_free(count);
 	rfl_net_free(net);
-	return rc;
 }
 
 /* ---- times, from the tables of steps ---- */
@@ -161,10 +149,8 @@ static enum rfl_rc read_steps(const char *path, const char *mode, int64_t iters,
 		s[BOTH] = isnan(s[FORWARD]) && strcmp(mode, "fwd_bwd") == 0
 				  ? s[STEP]
 				  : s[FORWARD] + s[BACKWARD];
-		if (rc == RFL_OK)
-			rc = rfl_grow(&to->s, &to->cap, to->n + 1, SIZE_MAX, err);
-		if (rc == RFL_OK)
-			memcpy(to->s[to->n++], s, sizeof(s));
+		rfl_reserve(&to->s, &to->cap, to->n + 1);
+		memcpy(to->s[to->n++], s, sizeof(s));
 	}
 	if (rc == RFL_OK)
 		rc = rfl_runs_check_steps(csv, to->n - before, iters, err);
@@ -174,21 +160,23 @@ static enum rfl_rc read_steps(const char *path, const char *mode, int64_t iters,
 	return rc;
 }
 
-static enum rfl_rc describe(const struct steps *steps, struct rfl_sweep_row *r, struct rfl_err *err)
+/* Describe the phases over the steps that have them: runs may differ in what they record. */
+static void describe(const struct steps *steps, struct rfl_sweep_row *r)
 {
 	struct rfl_stats *const to[PHASES] = { &r->forward, &r->backward, &r->optimizer_step,
 					       &r->step, &r->both };
 	double *values = rfl_alloc_array(steps->n, sizeof(*values));
-	enum rfl_rc rc = values ? RFL_OK : no_memory(err);
 
-	for (int i = 0; i < PHASES && rc == RFL_OK; i++) {
+	for (int i = 0; i < PHASES; i++) {
+		size_t n = 0;
+
 		for (size_t k = 0; k < steps->n; k++)
-			values[k] = steps->s[k][i];
-		if (!isnan(values[0]))
-			rc = rfl_stats_describe(values, steps->n, to[i], err);
+			if (!isnan(steps->s[k][i]))
+				values[n++] = steps->s[k][i];
+		if (n && rfl_stats_describe(values, n, to[i], NULL) != RFL_OK)
+			to[i]->mean = to[i]->std = NAN;
 	}
 	free(values);
-	return rc;
 }
 
 /* The means in the ledger, of a table of another program or without steps. */
@@ -222,33 +210,26 @@ static void take_means(const struct rfl_sweep_run *runs, size_t n, struct rfl_sw
 }
 
 /* Copy the texts of the last run, whose row may be freed before the sweep. */
-static enum rfl_rc take_texts(struct rfl_sweep *s, struct rfl_sweep_row *r,
-			      const struct rfl_ledger_row *last, struct rfl_err *err)
+static void take_texts(struct rfl_sweep *s, struct rfl_sweep_row *r,
+		       const struct rfl_ledger_row *last)
 {
 	const bool ok = rfl_text_same(last->status, "ok");
-	const struct {
-		const char **to, *from;
-	} texts[] = { { &r->status, last->status ? last->status : "ok" },
-		      { &r->device, last->backend },
-		      { &r->reason, ok ? NULL : last->error_text } };
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
-		*texts[i].to = texts[i].from ? rfl_arena_strdup(s->arena, texts[i].from) : NULL;
-		if (texts[i].from && !*texts[i].to)
-			return no_memory(err);
-	}
-	return RFL_OK;
+	r->status = rfl_arena_strdup(s->arena, last->status ? last->status : "ok");
+	r->device = rfl_arena_strdup(s->arena, last->backend);
+	r->reason = ok ? NULL : rfl_arena_strdup(s->arena, last->error_text);
 }
 
-enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
-			      const struct rfl_sweep_run *runs, size_t n, struct rfl_err *err)
+void rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
+		       const struct rfl_sweep_run *runs, size_t n)
 {
+	struct rfl_run_step *list = rfl_arena_array(s->arena, n, sizeof(*list));
 	const struct rfl_ledger_row *last = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
 	struct steps steps = { .n = 0 };
-	double rate = 0;
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_step_time t;
 
+	r->runs = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct rfl_ledger_row *row = runs[i].row;
 
@@ -256,8 +237,7 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 			last = row;
 		if (!rfl_text_same(row->status, "ok") && !rfl_text_same(row->status, "nan"))
 			continue;
-		r->runs++;
-		rate += row->samples_per_s;
+		list[r->runs++] = rfl_run_step_of_row(row);
 		/* fmax() ignores unknown values */
 		r->measured_peak = fmax(r->measured_peak, isnan(row->mem_alloc_peak_bytes)
 								  ? row->mem_step_peak_bytes
@@ -273,33 +253,35 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 			rfl_err_clear(&why);
 		}
 	}
-	if (last && (rc = take_texts(s, r, last, err)) == RFL_OK)
-		rc = rfl_sweep_count(s, r, last, false, err);
-	else if (!last)
+	if (last) {
+		take_texts(s, r, last);
+		rfl_sweep_count(s, r, last, false);
+	} else {
 		r->reason = "the run was refused before it started; repeat the command to see why";
-	if (rc == RFL_OK && steps.n)
-		rc = describe(&steps, r, err);
+	}
+	if (steps.n)
+		describe(&steps, r);
 	else if (r->runs == (int64_t)n && n > 0)
 		take_means(runs, n, r);
+	free(steps.s);
 	r->deviation.forward = r->forward.std / r->forward.mean;
 	r->deviation.backward = r->backward.std / r->backward.mean;
 	r->deviation.step = r->step.std / r->step.mean;
 	r->ratio = r->measured_peak / r->memory_peak;
-	if (r->runs > 0) {
-		r->samples_per_s = rate / (double)r->runs; /* as in 'summary' */
-		r->tokens_per_s = r->samples_per_s * (double)r->context;
-		r->flop_per_s = r->flops * r->samples_per_s / (double)r->batch;
-	}
-	free(steps.s);
-	return rc;
+	t = rfl_step_time((double)r->batch, list, (size_t)r->runs);
+	r->samples_per_s = t.rate.mean;
+	r->tokens_per_s = r->samples_per_s * (double)r->context;
+	r->flop_per_s = r->flops * r->samples_per_s / (double)r->batch;
+	r->flop_per_s_lo = r->flops / t.hi_s;
+	r->flop_per_s_hi = r->flops / t.lo_s;
 }
 
-static enum rfl_rc place(struct rfl_sweep *s, struct rfl_sweep_row *r,
-			 const struct rfl_peaks *peaks, struct rfl_err *err)
+static void place(struct rfl_sweep *s, struct rfl_sweep_row *r, const struct rfl_peaks *peaks)
 {
+	struct rfl_verdict_facts facts = { .step_compulsory_bytes = NAN };
 	struct rfl_attain_roof roof;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc;
+	struct rfl_point p;
 
 	if (!peaks)
 		r->mfu_reason = "no ceilings of the environment; measure them with 'roofline peaks "
@@ -307,27 +289,32 @@ static enum rfl_rc place(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	else if (isnan(r->samples_per_s))
 		r->mfu_reason = UNMEASURED;
 	if (!peaks || isnan(r->ai))
-		return RFL_OK;
-	rc = rfl_attain_find(peaks, r->env, r->precision, RFL_FUSION_UNFUSED, &roof, &why);
-	if (rc && !r->mfu_reason)
-		r->mfu_reason = rfl_arena_strdup(s->arena, why.msg);
-	if (rc)
-		return rc == RFL_ENOMEM || !r->mfu_reason ? no_memory(err) : RFL_OK;
-	const struct rfl_roof two = { .compute_flop_per_s = roof.compute_flop_per_s,
-				      .bandwidth_byte_per_s = roof.bandwidth_byte_per_s };
-
+		return;
+	if (rfl_attain_find(peaks, r->env, r->precision, RFL_FUSION_UNFUSED, &roof, &why)) {
+		if (!r->mfu_reason)
+			r->mfu_reason = rfl_arena_strdup(s->arena, why.msg);
+		return;
+	}
+	facts.env = rfl_peaks_find(peaks, r->env);
+	facts.compute = rfl_peaks_compute(facts.env, roof.compute_key);
+	facts.dram = rfl_peaks_dram(facts.env);
+	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, &p);
+	p.ai = p.ai_lo = p.ai_hi = r->ai;
+	p.attained_gflops = r->flop_per_s / 1e9;
+	p.attained_gflops_lo = r->flop_per_s_lo / 1e9;
+	p.attained_gflops_hi = r->flop_per_s_hi / 1e9;
+	p.peak_gflops = roof.compute_flop_per_s / 1e9;
+	p.peak_gbps = roof.bandwidth_byte_per_s / 1e9;
+	rfl_point_judge(&p, &facts, s->arena);
 	r->mfu = r->model_flops * r->samples_per_s / (double)r->batch / roof.compute_flop_per_s;
-	r->bound = rfl_bound_names[rfl_roof_bound(&two, r->ai, NAN, NAN)];
-	return RFL_OK;
+	/* before a run, the lower ceiling */
+	r->bound = p.bound ? p.bound : rfl_bound_words[rfl_point_verdict(&p).roof].word;
 }
 
-enum rfl_rc rfl_sweep_place(struct rfl_sweep *s, const struct rfl_peaks *peaks, struct rfl_err *err)
+void rfl_sweep_place(struct rfl_sweep *s, const struct rfl_peaks *peaks)
 {
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < s->n && rc == RFL_OK; i++)
-		rc = place(s, &s->rows[i], peaks, err);
-	return rc;
+	for (size_t i = 0; i < s->n; i++)
+		place(s, &s->rows[i], peaks);
 }
 
 unsigned rfl_sweep_differs(const struct rfl_sweep_row *a, const struct rfl_sweep_row *b)
@@ -609,7 +596,7 @@ struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_tabl
 			    : kind != RFL_SWEEP_MEMORY || !is_memory_known(s, &s->rows[i]))
 			rfl_table_add(t, &s->rows[i], 1, sizeof(*s->rows));
 	if (s->narrow && with & RATES)
-		rfl_table_note(t, "Times are means, +- is the standard deviation%s.",
+		rfl_table_note(t, "Times are means over all steps, +- is the standard deviation%s.",
 			       s->in_report ? ""
 					    : " of a step; more columns: --format md, csv or json");
 	if (with & RATES)

@@ -27,8 +27,8 @@ struct rfl_sweep_row {
 	const char *status; /**< of the last run; "refused": never started; "missing" */
 	const char *device; /**< NULL: unknown */
 	const char *reason; /**< why it is not ok; NULL: it is */
-	/* Seconds per step, over the steps of all runs that are ok. `both` is forward + backward.
-	 */
+	/* Seconds per step, over the steps of all runs that are ok: not the step time at the mean
+	 * rate. `both` is forward + backward. */
 	struct rfl_stats forward, backward, both, optimizer_step, step;
 	struct {
 		double forward, backward, step;
@@ -46,7 +46,9 @@ struct rfl_sweep_row {
 	double measured_model, measured_forward, measured_backward, measured_optimizer;
 	double ratio; /**< measured_peak / memory_peak */
 	double flop_per_s, ai, mfu;
-	const char *bound;      /**< one of rfl_bound_names; NULL: no ceilings */
+	double flop_per_s_lo, flop_per_s_hi;
+	const char *bound;      /**< as of a point; before a run, the lower ceiling; NULL: no
+				   ceilings */
 	const char *mfu_reason; /**< why there is no MFU; NULL: there is */
 	double speedup_forward, speedup_step;
 	const struct rfl_sweep_row *base; /**< to which they refer; NULL: none */
@@ -97,19 +99,16 @@ void rfl_sweep_row_init(struct rfl_sweep_row *r);
 /** Count the network of a row. One that cannot be built refuses the row if it has not run.
  * @param last  a run of the row, for the device and the kernels; NULL: none
  * @param cuda  without a run: whether it is for a GPU */
-enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
-			    const struct rfl_ledger_row *last, bool cuda,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
+		     const struct rfl_ledger_row *last, bool cuda);
 
 /** Fill in a row from its runs, and count it again. A table of steps that cannot be read is left
  * out with a warning. */
-enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
-			      const struct rfl_sweep_run *runs, size_t n,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
+		       const struct rfl_sweep_run *runs, size_t n);
 
 /** Find the place of all rows under the roof of their environment. @param peaks  NULL: none */
-enum rfl_rc rfl_sweep_place(struct rfl_sweep *s, const struct rfl_peaks *peaks,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_sweep_place(struct rfl_sweep *s, const struct rfl_peaks *peaks);
 
 /** Speed-ups over the rows that differ only in one setting, which has its first value there. */
 void rfl_sweep_compare(struct rfl_sweep *s, enum rfl_sweep_by by);
@@ -123,7 +122,7 @@ enum rfl_sweep_table {
 	RFL_SWEEP_MEMORY,   /**< predicted and measured memory */
 };
 
-/** The table, with a note for each reason in the rows. NULL: out of memory. LM and ATTENTION have
+/** The table, with a note for each reason in the rows. LM and ATTENTION have
  * all columns or, if s->narrow, the main ones, as all others do.
  * @param by  LM and ATTENTION: the setting of the columns of speed-ups; NONE: without them */
 struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_table kind,

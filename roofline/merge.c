@@ -179,7 +179,6 @@ static void job_fini(struct rfl_merge_job *job)
 static struct rfl_work_query query_of(const struct rfl_config *c, const struct rfl_merge_options *o)
 {
 	const struct rfl_ledger_row *row = c->row;
-	const int64_t together = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1;
 
 	return (struct rfl_work_query){
 		.model = row->model,
@@ -189,8 +188,9 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 		.no_momentum =
 			row->momentum == 0, /* momentum is used unless the file specifies 0 */
 		.batch = rfl_merge__batch(row),
+		.processes = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1,
 		.micro_batch = row->micro_batch,
-		.accum = row->accum > 0 ? row->accum * together : row->accum,
+		.accum = row->accum,
 		.image_size = row->img_size,
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
@@ -501,11 +501,9 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 		goto done;
 	}
-	for (size_t i = 0; i < job.n && rc == RFL_OK; i++)
+	for (size_t i = 0; i < job.n; i++)
 		if (!job.configs[i].missing)
-			rc = rfl_merge__point(&job, &job.configs[i], &pts->points[pts->n++], err);
-	if (rc)
-		goto done;
+			rfl_merge__point(&job, &job.configs[i], &pts->points[pts->n++]);
 	name_variants(&job, pts);
 	if ((options->by != RFL_BY_STEP && (rc = rfl_parts__points(&job, pts, err))) ||
 	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)) ||

@@ -105,9 +105,4 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 		      struct rfl_points **ret, struct rfl_merge_report *report,
 		      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Report environments with points of another device than that of their ceilings.
- * @return their number */
-size_t rfl_merge_check_devices(const struct rfl_points *points, const struct rfl_peaks *peaks,
-			       rfl_peaks_doubt_fn fn, void *ctx);
-
 #endif

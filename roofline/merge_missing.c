@@ -1,13 +1,12 @@
 /*
  * merge_missing.c - collects missing facts and reports them together, with the runs that need them
- * and the commands that supply them; notices ceilings of another device.
+ * and the commands that supply them.
  */
 #include "roofline/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
@@ -189,47 +188,4 @@ void rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config)
 	check(job, config->key, config->compute, config);
 	if (config->penv)
 		check(job, "DRAM", config->dram, config);
-}
-
-/* Devices have several names: "Tesla T4" and "NVIDIA T4". */
-static bool same_device(const struct rfl_devices *sheets, const char *a, const char *b)
-{
-	const struct rfl_device_sheet *sheet = rfl_devices_get(sheets, a);
-
-	return strcasecmp(a, b) == 0 || (sheet && sheet == rfl_devices_get(sheets, b));
-}
-
-size_t rfl_merge_check_devices(const struct rfl_points *points, const struct rfl_peaks *peaks,
-			       rfl_peaks_doubt_fn fn, void *ctx)
-{
-	struct rfl_devices *sheets = NULL;
-	size_t found = 0;
-	char text[512];
-
-	if (rfl_devices_load(&sheets, NULL) != RFL_OK)
-		sheets = NULL;
-	for (size_t i = 0; i < peaks->nenvs; i++) {
-		const struct rfl_peaks_env *env = &peaks->envs[i];
-		const char *other = NULL;
-
-		if (!env->device || strcmp(env->device, RFL_PEAKS_NO_DEVICE) == 0)
-			continue;
-		for (size_t k = 0; !other && k < points->n; k++) {
-			const struct rfl_point *p = &points->points[k];
-
-			if (rfl_text_same(p->env, env->name) && p->device_name &&
-			    !same_device(sheets, env->device, p->device_name))
-				other = p->device_name;
-		}
-		if (!other)
-			continue;
-		snprintf(text, sizeof(text),
-			 "the ceilings are those of '%s', but runs were on '%s'; use a separate "
-			 "environment for each device",
-			 env->device, other);
-		fn(env->name, "device", text, ctx);
-		found++;
-	}
-	rfl_devices_free(sheets);
-	return found;
 }

@@ -173,6 +173,8 @@ static int by_layer_name(const void *part, const void *layer)
 		      ((const struct rfl_work_layer *)layer)->name);
 }
 
+#define ROUNDING 1e-9
+
 /* Count the layers from the network. Report FLOPs in layers that the capture does not have. */
 static enum rfl_rc count_layers(struct rfl_merge_job *job, const struct rfl_config *c,
 				struct rfl_parts *parts, const struct rfl_work_query *query,
@@ -195,7 +197,7 @@ static enum rfl_rc count_layers(struct rfl_merge_job *job, const struct rfl_conf
 		p->work = bsearch(p, work->layers, work->n, sizeof(*work->layers), by_layer_name);
 		matched += p->work ? p->work->flops : 0;
 	}
-	if (matched < all)
+	if (matched < all * (1 - ROUNDING)) /* they are sums in different orders */
 		rfl_buf_printf(&job->report->notes,
 			       "counters: %s has no ranges of layers with %.2g %% of the FLOPs of "
 			       "%s; it may be of another network\n",
@@ -430,8 +432,7 @@ static void fill_roof(struct filling *f)
 	const struct rfl_config *c = f->config;
 	const char *source = c->parts.timed->capture->source, *key, *lacks;
 	struct rfl_point *p = f->point;
-	struct rfl_verdict_facts facts = { .point = p,
-					   .env = c->penv,
+	struct rfl_verdict_facts facts = { .env = c->penv,
 					   .dram = c->dram,
 					   .factor = f->job->options->factor != RFL_TRAIN_EXACT,
 					   .step_compulsory_bytes = NAN };
@@ -447,12 +448,15 @@ static void fill_roof(struct filling *f)
 	p->compute_key = rfl_merge__copy(f->job, key);
 	p->peak_gflops_status =
 		rfl_merge__copy(f->job, rfl_peak_status_name(facts.compute->status));
-	if (p->flops_per_step == 0) {
+	if (p->flops_per_step == 0)
 		rfl_buf_puts(&verdict, f->flops_counted ? "no FLOPs" : "no multiply-adds");
-	} else if (p->ai > 0 && p->attained_gflops > 0) {
-		rfl_merge__compare(f->job, &roof, p);
-		rfl_verdict_write(&facts, &verdict);
-	} else {
+	if (p->step_s > 0 && p->bytes_source &&
+	    ((p->ai > 0 && p->attained_gflops > 0) ||
+	     (p->flops_per_step == 0 && p->bytes_per_step > 0))) {
+		rfl_point_judge(p, &facts, f->job->arena);
+		rfl_buf_puts(&verdict, verdict.len ? "; " : "");
+		rfl_verdict_write(p, &facts, &verdict);
+	} else if (p->flops_per_step != 0) {
 		rfl_buf_printf(&verdict, "not comparable with the roof: %s", obstacle(f));
 	}
 	if (lacks)

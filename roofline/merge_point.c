@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "base/stats.h"
 #include "base/text.h"
+#include "roofline/step_time.h"
 #include "roofline/verdict.h"
 
 const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compulsory",
@@ -169,66 +169,37 @@ static void fill_counters(struct rfl_merge_job *job, const struct rfl_config *c,
 	p->zero_flop_kernels = rfl_merge__copy(job, m->zero_kernels);
 }
 
-/* Fill in rate and times. The rate is that of the summary, divided by the number of roofs. The step
- * time is that at the mean rate, which is the mean of the runs' step times weighted by their rates;
- * the phases are means with the same weights, so that they add up to it. */
-static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config *c,
-			     struct rfl_point *p, struct rfl_err *err)
+/* Fill in rate and times. The rate is that of the summary, divided by the number of roofs. */
+static void fill_time(struct rfl_merge_job *job, const struct rfl_config *c, struct rfl_point *p)
 {
-	const struct rfl_runs *runs = job->in->runs;
-	const struct rfl_run_times *one = rfl_runs_times(runs, c->runs[0].run);
+	struct rfl_run_step *runs = rfl_arena_array(job->arena, c->nruns, sizeof(*runs));
 	const double samples = (double)c->row->batch; /* of a step */
-	const char *source = "spread not recorded";
-	const struct {
-		size_t at;
-		double *to;
-	} phases[] = {
-		{ offsetof(struct rfl_run_times, fwd_ms_mean), &p->fwd_ms },
-		{ offsetof(struct rfl_run_times, bwd_ms_mean), &p->bwd_ms },
-		{ offsetof(struct rfl_run_times, opt_ms_mean), &p->opt_ms },
-		{ offsetof(struct rfl_run_times, data_wait_ms_mean), &p->data_wait_ms },
-	};
-	struct rfl_stats medians = { .median = NAN };
-	double *values = rfl_arena_array(job->arena, c->nruns, sizeof(*values));
-	size_t n = 0;
-	enum rfl_rc rc = rfl_arena_check(job->arena, "points", err);
+	struct rfl_step_time t;
 
-	for (size_t k = 0; k < c->nruns && rc == RFL_OK; k++) {
-		values[n] = rfl_runs_times(runs, c->runs[k].run)->step_ms_median;
-		n += isnan(values[n]) ? 0 : 1;
+	for (size_t k = 0; k < c->nruns; k++) {
+		const struct rfl_run_times *of = rfl_runs_times(job->in->runs, c->runs[k].run);
+
+		runs[k] = (struct rfl_run_step){
+			.samples_per_s = c->runs[k].value,
+			.median_ms = of->step_ms_median,
+			.p10_ms = of->step_ms_p10,
+			.p90_ms = of->step_ms_p90,
+			.phase_ms = { of->fwd_ms_mean, of->bwd_ms_mean, of->opt_ms_mean,
+				      of->data_wait_ms_mean, NAN },
+		};
 	}
-	if (n)
-		rc = rfl_stats_describe(values, n, &medians, err);
-	p->step_median_s = medians.median / 1e3;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(phases); i++) {
-		double mean = 0, weights = 0;
-
-		for (size_t k = 0; k < c->nruns; k++) {
-			const void *times = rfl_runs_times(runs, c->runs[k].run);
-			double ms;
-
-			memcpy(&ms, (const char *)times + phases[i].at, sizeof(ms));
-			if (isnan(ms)) /* some repeats may lack it */
-				continue;
-			weights += c->runs[k].value;
-			mean += (ms - mean) * (c->runs[k].value / weights);
-		}
-		*phases[i].to = weights > 0 ? mean : (double)NAN;
-	}
-	p->step_s = samples / c->rate.mean;
+	t = rfl_step_time(samples, runs, c->nruns);
+	p->step_s = t.step_s;
+	p->step_s_lo = t.lo_s;
+	p->step_s_hi = t.hi_s;
+	p->step_source = rfl_merge__copy(job, t.source);
+	p->step_median_s = t.median_s;
 	p->samples_per_s = (double)p->batch / p->step_s;
-	p->samples_per_s_std = c->rate.std * (double)p->batch / samples;
-	if (c->nruns >= 2) {
-		p->step_s_lo = samples / c->rate.max;
-		p->step_s_hi = samples / c->rate.min;
-		source = "min-max of the repeats";
-	} else if (!isnan(one->step_ms_p10) && !isnan(one->step_ms_p90)) {
-		p->step_s_lo = fmin(one->step_ms_p10 / 1e3, p->step_s);
-		p->step_s_hi = fmax(one->step_ms_p90 / 1e3, p->step_s);
-		source = "p10-p90 of the steps";
-	}
-	p->step_source = rfl_merge__copy(job, source);
-	return rc;
+	p->samples_per_s_std = t.rate.std * (double)p->batch / samples;
+	p->fwd_ms = t.phase_ms[RFL_TIMED_FORWARD];
+	p->bwd_ms = t.phase_ms[RFL_TIMED_BACKWARD];
+	p->opt_ms = t.phase_ms[RFL_TIMED_OPTIMIZER];
+	p->data_wait_ms = t.phase_ms[RFL_TIMED_DATA_WAIT];
 }
 
 static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, struct rfl_point *p)
@@ -265,9 +236,6 @@ static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, stru
 		}
 	}
 }
-
-/* A lower bound is on the roof. A smaller relative distance than this is a rounding error. */
-#define ON_THE_ROOF 1e-12
 
 const char *rfl_merge__ceiling_of(enum rfl_quantity part)
 {
@@ -331,15 +299,6 @@ char *rfl_merge__source(struct rfl_merge_job *job, const char *source, const cha
 				why[0] ? RFL_POINT_NOT_COUNTERS : "", why, why[0] ? ")" : "");
 }
 
-void rfl_merge__compare(struct rfl_merge_job *job, const struct rfl_roof *roof, struct rfl_point *p)
-{
-	p->attainable_gflops = rfl_roof_attainable(roof, p->ai) / 1e9;
-	p->percent_of_attainable = 100 * p->attained_gflops / p->attainable_gflops;
-	p->headroom_s = p->step_s * (1 - p->attained_gflops / p->attainable_gflops);
-	p->bound = rfl_merge__copy(
-		job, rfl_bound_names[rfl_roof_bound(roof, p->ai, p->ai_lo, p->ai_hi)]);
-}
-
 static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, struct rfl_point *p)
 {
 	const enum rfl_ai ai = job->options->ai;
@@ -383,9 +342,6 @@ static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, str
 	p->peak_gflops = roof.compute_flop_per_s / 1e9;
 	p->peak_gbps = roof.bandwidth_byte_per_s / 1e9;
 	p->knee_ai = rfl_roof_knee(&roof);
-	rfl_merge__compare(job, &roof, p);
-	if (fabs(p->headroom_s) < p->step_s * ON_THE_ROOF)
-		p->headroom_s = 0;
 	p->compute_key = rfl_merge__copy(job, key);
 	p->peak_gflops_status = rfl_merge__copy(
 		job, rfl_peak_status_name(mixed ? RFL_PEAK_DERIVED : c->compute->status));
@@ -449,11 +405,10 @@ static bool any_unstable(const struct rfl_config *c)
 	return false;
 }
 
-enum rfl_rc rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config,
-			     struct rfl_point *p, struct rfl_err *err)
+void rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config,
+		      struct rfl_point *p)
 {
 	const struct rfl_verdict_facts facts = {
-		.point = p,
 		.env = config->penv,
 		.compute = config->compute,
 		.dram = config->dram,
@@ -462,14 +417,13 @@ enum rfl_rc rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config 
 		.step_compulsory_bytes = config->work.bytes[RFL_FUSION_COMPULSORY],
 	};
 	struct rfl_buf verdict = { .len = 0 };
-	enum rfl_rc rc;
 
 	fill_run(job, config, p);
-	rc = fill_time(job, config, p, err);
+	fill_time(job, config, p);
 	fill_roof(job, config, p);
 	fill_counters(job, config, p);
-	rfl_verdict_write(&facts, &verdict);
+	rfl_point_judge(p, &facts, job->arena);
+	rfl_verdict_write(p, &facts, &verdict);
 	write_counters(config->measured, config->penv, p, &verdict);
 	p->verdict = rfl_merge__keep(job, &verdict);
-	return rc;
 }

@@ -234,10 +234,6 @@ enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum r
 /** The source of FLOPs or bytes, with the reason why existing counters are not used, or "". */
 char *rfl_merge__source(struct rfl_merge_job *job, const char *source, const char *why);
 
-/** Set the columns that compare `ai` and `attained_gflops` of a point with a roof. */
-void rfl_merge__compare(struct rfl_merge_job *job, const struct rfl_roof *roof,
-			struct rfl_point *p);
-
 /** Replace the points of the configurations without missing facts by those of their parts. */
 enum rfl_rc rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *points,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
@@ -250,7 +246,7 @@ const char *rfl_merge__ceiling_of(enum rfl_quantity part);
 void rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *config);
 
 /** Fill in all columns of a point from a configuration with work and roof. */
-enum rfl_rc rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config,
-			     struct rfl_point *p, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config,
+		      struct rfl_point *p);
 
 #endif

@@ -71,8 +71,8 @@
 	X(TEXT, peak_gbps_status, "") \
 	X(REAL, knee_ai, "peak_gflops / peak_gbps") \
 	X(REAL, attainable_gflops, "min(ai x peak_gbps, peak_gflops)") \
-	X(REAL, percent_of_attainable, "") \
-	X(TEXT, bound, "memory, compute or knee") \
+	X(REAL, percent_of_attainable, "without FLOPs: of the bandwidth") \
+	X(TEXT, bound, "memory, compute, knee, neither, above or by construction") \
 	X(REAL, headroom_s, "step_s - step time at the attainable rate") \
 	X(TEXT, verdict, "one sentence; above the roof, with the ranked causes") \
 	X(TEXT, peaks_hash, "hash of the peaks file") \
@@ -84,7 +84,9 @@
 	X(REAL, ai_l2, "FLOP per byte of L2 traffic, from counters") \
 	X(REAL, ai_l1, "FLOP per byte of L1 traffic, from counters") \
 	X(REAL, samples_per_s_std, "sample standard deviation of samples_per_s over the repeats") \
-	X(INT, context_length, "tokens per sample of a language model")
+	X(INT, context_length, "tokens per sample of a language model") \
+	X(REAL, attained_gbps, "bytes_per_step / step_s") \
+	X(REAL, uncertainty, "relative, of the rate and of the ceiling that limits it")
 /* clang-format on */
 
 #define RFL_POINT_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;

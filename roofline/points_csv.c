@@ -6,8 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "ledger/runs.h"
 #include "roofline/parts.h"
+#include "roofline/verdict.h"
 
 #define COLUMN(kind, name, meaning) RFL_FIELD(kind, struct rfl_point, name, meaning),
 
@@ -56,6 +58,7 @@ void rfl_points_free(struct rfl_points *points)
 static enum rfl_rc read_point(const struct rfl_csv *csv, const int *at, struct rfl_points *pts,
 			      struct rfl_point *p, struct rfl_err *err)
 {
+	const char *bound;
 	enum rfl_rc rc;
 
 	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
@@ -67,6 +70,9 @@ static enum rfl_rc read_point(const struct rfl_csv *csv, const int *at, struct r
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s:%zu: column 'time_share': %g is not a share; use 0 to 1",
 			      csv->path, csv->line, p->time_share);
+	/* older files have the bound by the intensity alone */
+	if (rc == RFL_OK && (bound = rfl_point_bound(p)) && !rfl_text_same(bound, p->bound))
+		p->bound = rfl_arena_strdup(pts->arena, bound);
 	return rc;
 }
 

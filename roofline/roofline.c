@@ -12,8 +12,6 @@
 #include "base/num.h"
 #include "roofline/parts.h"
 
-const char *const rfl_bound_names[] = { "memory", "compute", "knee", NULL };
-
 double rfl_roof_knee(const struct rfl_roof *roof)
 {
 	assert(roof->bandwidth_byte_per_s > 0 && roof->compute_flop_per_s > 0);

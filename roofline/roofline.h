@@ -26,10 +26,16 @@ struct rfl_roof {
 	double bandwidth_byte_per_s; /**< > 0 */
 };
 
-enum rfl_bound { RFL_BOUND_MEMORY, RFL_BOUND_COMPUTE, RFL_BOUND_KNEE };
-
-/** "memory", "compute", "knee", NULL: in the order of the enum. */
-extern const char *const rfl_bound_names[];
+/** What limits a point. rfl_roof_bound() returns the first three, rfl_point_verdict() all. */
+enum rfl_bound {
+	RFL_BOUND_MEMORY,
+	RFL_BOUND_COMPUTE,
+	RFL_BOUND_KNEE,            /**< both ceilings */
+	RFL_BOUND_NEITHER,         /**< it is far below both */
+	RFL_BOUND_ABOVE,           /**< it is above its roof by more than the uncertainty */
+	RFL_BOUND_BY_CONSTRUCTION, /**< unknown: its intensity is a lower bound */
+	RFL_BOUND_UNKNOWN,
+};
 
 /** The arithmetic intensity (FLOP/byte) at which the two ceilings meet. */
 double rfl_roof_knee(const struct rfl_roof *roof);

@@ -1,6 +1,6 @@
 /*
- * verdict.c - describes a point in one sentence. For a point above the roof, the sentence lists the
- * causes, most likely first.
+ * verdict.c - what limits a point and how far it is from its roof, as a bound, as words and as a
+ * sentence. Above the roof, the sentence lists the causes, most likely first.
  */
 #include "roofline/verdict.h"
 
@@ -9,21 +9,26 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "roofline/roofline.h"
 
-/* Waiting for data is mentioned if it takes more than this share of the step. */
-#define DATA_WAIT_SHARE 0.10
-/* Below this percentage of the attainable rate, neither ceiling explains the time. */
-#define FAR_BELOW 30.0
+#define QUOTED(number)     #number
+#define PERCENT_OF(number) QUOTED(number) " %"
+
+const struct rfl_bound_words rfl_bound_words[RFL_BOUND_UNKNOWN] = {
+	[RFL_BOUND_MEMORY] = { "memory", "memory-bound", "" },
+	[RFL_BOUND_COMPUTE] = { "compute", "compute-bound", "" },
+	[RFL_BOUND_KNEE] = { "knee", "at the knee", "both ceilings limit" },
+	[RFL_BOUND_NEITHER] = { "neither", "below " PERCENT_OF(RFL_VERDICT_EXPLAINS) " of the roof",
+				"neither ceiling explains the time" },
+	[RFL_BOUND_ABOVE] = { "above", "above the roof",
+			      "the bytes, the FLOPs or the ceiling are wrong" },
+	[RFL_BOUND_BY_CONSTRUCTION] = { "by construction", "on the roof by construction",
+					"the bytes are a lower bound, so nothing follows about "
+					"the limit" },
+};
 
 static bool is(const char *text, const char *value)
 {
 	return text && strcmp(text, value) == 0;
-}
-
-static bool is_bound(const struct rfl_point *p, enum rfl_bound bound)
-{
-	return is(p->bound, rfl_bound_names[bound]);
 }
 
 /* Half the width of the interval of the attained rate, relative to the rate. */
@@ -45,30 +50,106 @@ static double peak_spread(const struct rfl_peak *peak)
 	return s > RFL_VERDICT_LEAST_SPREAD ? s : RFL_VERDICT_LEAST_SPREAD;
 }
 
-/* The ceiling that limits a point. At the knee, it is the one with the larger spread. */
-static const struct rfl_peak *limiting(const struct rfl_verdict_facts *f)
+/* The roof over a point. */
+static struct rfl_roof roof_of(const struct rfl_point *p)
 {
-	if (is_bound(f->point, RFL_BOUND_MEMORY))
+	return (struct rfl_roof){ .compute_flop_per_s = p->peak_gflops * 1e9,
+				  .bandwidth_byte_per_s = p->peak_gbps * 1e9 };
+}
+
+/* The ceiling that is lower at the intensity of a point; only the memory if it has no FLOPs. */
+static enum rfl_bound lower_ceiling(const struct rfl_point *p)
+{
+	const struct rfl_roof roof = roof_of(p);
+
+	if (p->flops_per_step == 0)
+		return RFL_BOUND_MEMORY;
+	if (p->peak_gflops > 0 && p->peak_gbps > 0 && p->ai > 0)
+		return rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi);
+	for (enum rfl_bound b = RFL_BOUND_MEMORY; b <= RFL_BOUND_KNEE; b++)
+		if (is(p->bound, rfl_bound_words[b].word))
+			return b;
+	return RFL_BOUND_UNKNOWN;
+}
+
+/* The share of the roof, 1 on it; NaN: unknown. */
+static double share_of(const struct rfl_point *p)
+{
+	const struct rfl_roof roof = roof_of(p);
+
+	if (p->flops_per_step == 0)
+		return p->attained_gbps / p->peak_gbps;
+	if (p->peak_gflops > 0 && p->peak_gbps > 0)
+		return p->attained_gflops * 1e9 / rfl_roof_attainable(&roof, p->ai);
+	return p->attained_gflops / p->attainable_gflops;
+}
+
+struct rfl_point_verdict rfl_point_verdict(const struct rfl_point *p)
+{
+	struct rfl_point_verdict v = { .roof = lower_ceiling(p), .share = share_of(p) };
+	const bool lower = is(p->bytes_source, "lower-bound");
+	bool above;
+
+	if (!(v.share > 0 && isfinite(v.share))) {
+		v.bound = RFL_BOUND_UNKNOWN;
+		return v;
+	}
+	v.over = v.share > 1 + RFL_VERDICT_VISIBLE;
+	/* files of version 0.1.0 have the uncertainty in the sentence only */
+	above = v.share > 1 + (isnan(p->uncertainty)
+				       ? hypot(point_spread(p), RFL_VERDICT_LEAST_SPREAD)
+				       : p->uncertainty);
+	if (isnan(p->uncertainty) && p->verdict)
+		above = strncmp(p->verdict, "above", 5) == 0;
+	v.bound = v.over && above ? RFL_BOUND_ABOVE
+		  : lower         ? p->attained_gflops >= RFL_ROOF_NEAR_COMPUTE * p->peak_gflops
+					    ? RFL_BOUND_COMPUTE
+					    : RFL_BOUND_BY_CONSTRUCTION
+		  : 100 * v.share < RFL_VERDICT_EXPLAINS ? RFL_BOUND_NEITHER
+							 : v.roof;
+	return v;
+}
+
+const char *rfl_point_bound(const struct rfl_point *p)
+{
+	const enum rfl_bound bound = rfl_point_verdict(p).bound;
+
+	return bound == RFL_BOUND_UNKNOWN ? NULL : rfl_bound_words[bound].word;
+}
+
+/* The ceiling that limits a point. At the knee, it is the one with the larger spread. */
+static const struct rfl_peak *limiting(enum rfl_bound roof, const struct rfl_verdict_facts *f)
+{
+	if (roof == RFL_BOUND_MEMORY)
 		return f->dram;
-	return is_bound(f->point, RFL_BOUND_COMPUTE) ||
-			       peak_spread(f->compute) > peak_spread(f->dram)
+	return roof == RFL_BOUND_COMPUTE || peak_spread(f->compute) > peak_spread(f->dram)
 		       ? f->compute
 		       : f->dram;
 }
 
-static double combined_spread(const struct rfl_verdict_facts *f)
-{
-	return hypot(point_spread(f->point), peak_spread(limiting(f)));
-}
+/* A lower bound is on the roof. A smaller relative distance than this is a rounding error. */
+#define ON_THE_ROOF 1e-12
 
-bool rfl_verdict_exceeds(const struct rfl_point *p)
+void rfl_point_judge(struct rfl_point *p, const struct rfl_verdict_facts *f,
+		     struct rfl_arena *texts)
 {
-	return p->attained_gflops / p->attainable_gflops > 1 + RFL_VERDICT_VISIBLE;
-}
+	const struct rfl_roof roof = roof_of(p);
+	double share;
 
-bool rfl_verdict_above(const struct rfl_verdict_facts *f)
-{
-	return f->point->attained_gflops / f->point->attainable_gflops > 1 + combined_spread(f);
+	if (!is(p->bytes_source, "lower-bound"))
+		p->attained_gbps = p->bytes_per_step / p->step_s / 1e9;
+	p->uncertainty = hypot(point_spread(p), peak_spread(limiting(lower_ceiling(p), f)));
+	if (p->flops_per_step == 0) {
+		share = p->attained_gbps / p->peak_gbps;
+	} else {
+		p->attainable_gflops = rfl_roof_attainable(&roof, p->ai) / 1e9;
+		share = p->attained_gflops / p->attainable_gflops;
+	}
+	p->percent_of_attainable = 100 * share;
+	p->headroom_s = p->step_s * (1 - share);
+	if (fabs(p->headroom_s) < p->step_s * ON_THE_ROOF)
+		p->headroom_s = 0;
+	p->bound = rfl_arena_strdup(texts, rfl_point_bound(p));
 }
 
 /* Causes of equal weight are listed in this order. */
@@ -106,16 +187,16 @@ static const char *const causes[CAUSES] = {
 };
 
 /* Causes are ranked by weight: 1 possible, 2 likely, 3 nearly certain. */
-static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
+static void write_causes(const struct rfl_point *p, enum rfl_bound roof,
+			 const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
-	const struct rfl_point *p = f->point;
 	const char *bytes = p->bytes_source ? p->bytes_source : "";
-	const struct rfl_peak *peak = limiting(f), *tf32;
+	const struct rfl_peak *peak = limiting(roof, f), *tf32;
 	const struct rfl_ceiling *c = NULL;
 	int weight[CAUSES] = { 0 }, n = 0;
 	double cache = NAN; /* total size of the last-level caches in bytes */
 
-	if (!is_bound(p, RFL_BOUND_COMPUTE)) {
+	if (roof != RFL_BOUND_COMPUTE) {
 		for (size_t i = 0; i < f->env->nlevels; i++) {
 			const struct rfl_peak_level *l = &f->env->levels[i];
 			const bool per_core = is(l->scope, "core") && f->env->units > 0;
@@ -135,7 +216,7 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 		    strstr(p->counters_source, "ncu"))
 			weight[COLD_CACHES] = 2;
 	}
-	if (!is_bound(p, RFL_BOUND_MEMORY)) {
+	if (roof != RFL_BOUND_MEMORY) {
 		const bool counted = is(p->flops_source, "counters"); /* as executed */
 
 		weight[FAST_CONVOLUTION] = counted ? 0 : 1;
@@ -159,7 +240,7 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			    rfl_peaks_line(f->env, p->compute_key, part))
 				weight[ADDITIONS] = 2;
 	}
-	if (peak->threads > 0 && f->point->threads > peak->threads)
+	if (peak->threads > 0 && p->threads > peak->threads)
 		weight[FEWER_THREADS] = 3;
 	if (peak->status == RFL_PEAK_MEASURED)
 		weight[SLOW_WHEN_MEASURED] = 1;
@@ -175,49 +256,31 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			}
 }
 
-/* "of the limit for 105 GB/s at 4.2 FLOP/byte", "of 512 GFLOP/s (fp32.vector)" */
-static void write_share(const struct rfl_verdict_facts *f, struct rfl_buf *out)
+/* "60 % of the limit for 105 GB/s at 4.2 FLOP/byte", "75 % of 512 GFLOP/s (fp32.vector)" */
+static void write_share(const struct rfl_point *p, enum rfl_bound roof, struct rfl_buf *out)
 {
-	const struct rfl_point *p = f->point;
 	char gbps[48], gflops[48];
 
 	rfl_num_si(p->peak_gbps * 1e9, "B/s", 3, gbps, sizeof(gbps));
 	rfl_num_si(p->peak_gflops * 1e9, "FLOP/s", 3, gflops, sizeof(gflops));
 	rfl_buf_printf(out, "%.3g %% of ", p->percent_of_attainable);
-	if (is_bound(p, RFL_BOUND_MEMORY))
+	if (p->flops_per_step == 0)
+		rfl_buf_puts(out, gbps);
+	else if (roof == RFL_BOUND_MEMORY)
 		rfl_buf_printf(out, "the limit for %s at %.3g FLOP/byte", gbps, p->ai);
-	else if (is_bound(p, RFL_BOUND_COMPUTE))
+	else if (roof == RFL_BOUND_COMPUTE)
 		rfl_buf_printf(out, "%s (%s)", gflops, p->compute_key ? p->compute_key : "");
 	else
 		rfl_buf_printf(out, "the joint limit for %s (%s) and %s", gflops,
 			       p->compute_key ? p->compute_key : "", gbps);
 }
 
-const char *rfl_verdict_limit(const struct rfl_point *p)
+void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts *f,
+		       struct rfl_buf *out)
 {
-	const double roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
-	const char *bound = p->bound;
-
-	if (!bound || !*bound)
-		bound = rfl_bound_names[roof < p->peak_gflops ? RFL_BOUND_MEMORY
-							      : RFL_BOUND_COMPUTE];
-	/* if the excess is within the uncertainty, the verdict begins differently */
-	if (p->attained_gflops > roof * (1 + RFL_VERDICT_VISIBLE) &&
-	    (!p->verdict || strncmp(p->verdict, "above", 5) == 0))
-		return "above roof";
-	if (is(p->bytes_source, "lower-bound"))
-		return p->attained_gflops >= RFL_ROOF_NEAR_COMPUTE * p->peak_gflops
-			       ? rfl_bound_names[RFL_BOUND_COMPUTE]
-			       : "by construction";
-	if (100 * p->attained_gflops < FAR_BELOW * roof)
-		return "neither";
-	return is(bound, rfl_bound_names[RFL_BOUND_KNEE]) ? "both (knee)" : bound;
-}
-
-void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
-{
-	const struct rfl_point *p = f->point;
-	const bool measured = limiting(f)->status == RFL_PEAK_MEASURED;
+	const struct rfl_point_verdict v = rfl_point_verdict(p);
+	const bool measured = limiting(v.roof, f)->status == RFL_PEAK_MEASURED;
+	const bool lower = is(p->bytes_source, "lower-bound");
 	const double wait = p->data_wait_ms * 1e-3 / p->step_s;
 	const double of_compute = 100 * p->attained_gflops / p->peak_gflops;
 	/* FLOPs are those of matrix products and convolutions unless counters counted them */
@@ -225,30 +288,27 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 		is(p->flops_source, "counters") ? NULL : rfl_peaks_gemm(f->env, p->compute_key);
 	char at_roof[48], now[48];
 
-	if (rfl_verdict_above(f)) {
-		rfl_buf_puts(out, "above the roof: ");
-		write_share(f, out);
-		rfl_buf_printf(out,
-			       ", uncertainty %.2g %%; likely causes:", 100 * combined_spread(f));
-		write_causes(f, out);
-	} else if (is(p->bytes_source, "lower-bound") &&
-		   of_compute >= 100 * RFL_ROOF_NEAR_COMPUTE) {
+	if (v.bound == RFL_BOUND_ABOVE) {
+		rfl_buf_printf(out, "%s: ", rfl_bound_words[v.bound].adjective);
+		write_share(p, v.roof, out);
+		rfl_buf_printf(out, ", uncertainty %.2g %%; likely causes:", 100 * p->uncertainty);
+		write_causes(p, v.roof, f, out);
+	} else if (lower && v.bound == RFL_BOUND_COMPUTE) {
 		rfl_buf_printf(out,
 			       "near the compute roof: %.3g %% of %s; the intensity is a lower "
 			       "bound, moved to the knee",
 			       of_compute, p->compute_key ? p->compute_key : "the ceiling");
-	} else if (is(p->bytes_source, "lower-bound")) {
+	} else if (lower) {
 		rfl_buf_printf(out,
-			       "on the bandwidth roof by construction: the intensity is a lower "
-			       "bound (attained / bandwidth); %.3g %% of %s",
-			       of_compute, p->compute_key ? p->compute_key : "the compute ceiling");
+			       "%s: the intensity is a lower bound (attained / bandwidth); %.3g %% "
+			       "of %s",
+			       rfl_bound_words[v.bound].adjective, of_compute,
+			       p->compute_key ? p->compute_key : "the compute ceiling");
 	} else {
-		rfl_buf_puts(out, is_bound(p, RFL_BOUND_MEMORY)    ? "memory-bound: "
-				  : is_bound(p, RFL_BOUND_COMPUTE) ? "compute-bound: "
-								   : "at the knee: ");
-		write_share(f, out);
-		if (p->percent_of_attainable < FAR_BELOW)
-			rfl_buf_puts(out, "; far below it, so neither ceiling explains the time");
+		rfl_buf_printf(out, "%s: ",
+			       v.bound == RFL_BOUND_NEITHER ? rfl_bound_words[v.bound].means
+							    : rfl_bound_words[v.bound].adjective);
+		write_share(p, v.roof, out);
 		if (p->headroom_s > 0) {
 			rfl_num_si(p->step_s - p->headroom_s, "s", 3, at_roof, sizeof(at_roof));
 			rfl_num_si(p->step_s, "s", 3, now, sizeof(now));
@@ -257,20 +317,19 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 				       p->part_kind ? p->part_kind : "step", now, at_roof);
 		}
 	}
-	if (gemm && !is_bound(p, RFL_BOUND_MEMORY)) {
+	if (gemm && v.roof != RFL_BOUND_MEMORY) {
 		rfl_num_si(gemm->value, "FLOP/s", 3, now, sizeof(now));
 		rfl_buf_printf(out, "; %.3g %% of the %s that a matrix product attains (%.*s.gemm)",
 			       100 * p->attained_gflops * 1e9 / gemm->value, now,
 			       (int)strcspn(p->compute_key, "."), p->compute_key);
 	}
-	/* above the ceiling but within the uncertainty */
-	if (rfl_verdict_exceeds(p) && !rfl_verdict_above(f))
+	if (v.over && v.bound != RFL_BOUND_ABOVE)
 		rfl_buf_printf(out,
 			       "; above the %s ceiling, but within the uncertainty of %.2g %%: "
 			       "measure the ceilings%s while nothing else runs",
-			       measured ? "measured" : "given", 100 * combined_spread(f),
+			       measured ? "measured" : "given", 100 * p->uncertainty,
 			       measured ? " again" : "");
-	if (wait > DATA_WAIT_SHARE)
+	if (wait > RFL_VERDICT_DATA_WAIT)
 		rfl_buf_printf(out, "; waiting for data takes %.2g %% of the step", 100 * wait);
 	if (f->unstable)
 		rfl_buf_puts(out, "; the step times are flagged as unstable");

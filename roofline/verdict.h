@@ -1,20 +1,52 @@
-/* verdict.h - describes a point in one sentence. Above the roof, the sentence lists the likely
- * causes. */
+/*
+ * verdict.h - the verdict on a point: what limits it, how far it is from its roof, and the words
+ * for both. It is decided here only; every table, figure, page and text shows this decision.
+ */
 #ifndef RFL_ROOFLINE_VERDICT_H
 #define RFL_ROOFLINE_VERDICT_H
 
 #include "peaks/peaks.h"
 #include "roofline/points.h"
+#include "roofline/roofline.h"
+
+/** Percentage of the roof below which neither ceiling explains the time. */
+#define RFL_VERDICT_EXPLAINS 30
+
+/** The smallest excess over the roof at which the rounded percentage is at least 101. */
+#define RFL_VERDICT_VISIBLE 0.005
 
 /** The minimum spread, which covers rounding and clock changes. Also used if no spread is
  * recorded. */
 #define RFL_VERDICT_LEAST_SPREAD 0.01
 
-/** The smallest excess over the roof at which the rounded percentage is at least 101. */
-#define RFL_VERDICT_VISIBLE 0.005
+/** Share of a step above which waiting for data is mentioned. */
+#define RFL_VERDICT_DATA_WAIT 0.10
+
+/** The words for a bound, in the order of the enum. */
+struct rfl_bound_words {
+	const char *word;      /**< column 'bound', tables and figures: "memory" */
+	const char *adjective; /**< "memory-bound": a point is ... */
+	const char *means;     /**< what follows for points with this bound, or "" */
+};
+extern const struct rfl_bound_words rfl_bound_words[RFL_BOUND_UNKNOWN];
+
+struct rfl_point_verdict {
+	enum rfl_bound bound;
+	enum rfl_bound roof; /**< the lower ceiling at the point's intensity: memory, compute, knee
+				or unknown */
+	double share;        /**< of the attainable rate; without FLOPs, of the bandwidth */
+	/** Visibly above the roof: within the uncertainty, unless `bound` is RFL_BOUND_ABOVE. */
+	bool over;
+};
+
+/** The verdict on a point, from its numbers. A file written by hand or by an older version may lack
+ * some of them. */
+struct rfl_point_verdict rfl_point_verdict(const struct rfl_point *p);
+
+/** The word for the bound of a point. NULL: unknown */
+const char *rfl_point_bound(const struct rfl_point *p);
 
 struct rfl_verdict_facts {
-	const struct rfl_point *point; /**< point with all numbers set */
 	const struct rfl_peaks_env *env;
 	const struct rfl_peak *compute, *dram;
 	bool factor;   /**< FLOPs are 2 or 3 times those of the forward pass, not counted */
@@ -22,19 +54,15 @@ struct rfl_verdict_facts {
 	double step_compulsory_bytes; /**< NaN: unknown */
 };
 
-/** Return true if the point visibly exceeds its roof, ignoring the uncertainty. */
-bool rfl_verdict_exceeds(const struct rfl_point *p);
+/** Compare the rate, the intensity and the bytes of a point with its ceilings: set the columns from
+ * attainable_gflops to headroom_s, attained_gbps, uncertainty and bound.
+ * @param texts  of the point */
+void rfl_point_judge(struct rfl_point *p, const struct rfl_verdict_facts *f,
+		     struct rfl_arena *texts);
 
-/** Return true if the point is above its roof by more than both spreads combined (root of the sum
- * of squares). */
-bool rfl_verdict_above(const struct rfl_verdict_facts *f);
-
-/** The limit of a point, in one or two words that agree with its verdict: "memory", "compute",
- * "both (knee)"; "neither" if it is far below its roof, "by construction" if its intensity is a
- * lower bound, "above roof". */
-const char *rfl_verdict_limit(const struct rfl_point *p);
-
-/** Append the sentence. */
-void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out);
+/** Append the verdict on a judged point as a sentence. Above the roof, it lists the likely
+ * causes. */
+void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts *f,
+		       struct rfl_buf *out);
 
 #endif

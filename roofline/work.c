@@ -299,7 +299,8 @@ struct plan {
 	enum rfl_dtype dtype;
 	bool master_weights;
 	int optimizer, attention;
-	int64_t batch, forwards; /* samples of a forward pass, forward passes of a step */
+	int64_t batch;           /* samples of a forward pass */
+	int64_t passes, updates; /* of a step: forward passes and updates of all processes */
 };
 
 static enum rfl_rc plan_of(const struct rfl_work_query *q, struct plan *ret, struct rfl_err *err)
@@ -307,7 +308,8 @@ static enum rfl_rc plan_of(const struct rfl_work_query *q, struct plan *ret, str
 	static const char *const modes[] = { "fwd", "fwd_bwd", "train", NULL };
 	static const enum rfl_optimizer_kind kinds[] = { RFL_OPT_MOMENTUM, RFL_OPT_ADAM,
 							 RFL_OPT_ADAMW };
-	const bool accum = q->accum > 1 && q->micro_batch > 0;
+	const int64_t processes = q->processes > 1 ? q->processes : 1;
+	const int64_t accum = q->accum > 1 && q->micro_batch > 0 ? q->accum : 1;
 	const int mode = index_of(modes, q->mode);
 	const int rule = index_of(rfl_optimizer_rule_names, q->optimizer ? q->optimizer : "");
 	struct plan p = { .q = q,
@@ -315,8 +317,9 @@ static enum rfl_rc plan_of(const struct rfl_work_query *q, struct plan *ret, str
 			  .attention = q->attention && *q->attention
 					       ? index_of(rfl_attention_names, q->attention)
 					       : RFL_ATTENTION_AUTO,
-			  .batch = accum ? q->micro_batch : q->batch,
-			  .forwards = accum ? q->accum : 1 };
+			  .batch = accum > 1 ? q->micro_batch : q->batch / processes,
+			  .passes = accum * processes,
+			  .updates = processes };
 
 	if (mode < 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
@@ -353,18 +356,18 @@ static const char *source_of(const struct plan *p, bool recomputes)
 					   : "3 x forward, as in older reports";
 }
 
-/* The work of a step, which repeats everything except the optimizer in every forward pass. */
+/* The work of a step. Every pass repeats everything except the update. */
 static void sum_up(const struct plan *p, double forward_flops, const struct scope scopes[SCOPES],
 		   bool recomputes, struct rfl_work *ret)
 {
-	const double forwards = (double)p->forwards;
+	const double updates = (double)p->updates, passes = (double)p->passes;
 
-	ret->flops = forwards * flops_of(p, forward_flops, scopes[p->scope].flops);
+	ret->flops = passes * flops_of(p, forward_flops, scopes[p->scope].flops);
 	(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "%s",
 		       source_of(p, recomputes));
 	for (int f = 0; f < RFL_FUSION_COUNT; f++)
-		ret->bytes[f] =
-			scopes[p->scope].bytes[f] + (forwards - 1) * scopes[p->again].bytes[f];
+		ret->bytes[f] = updates * scopes[p->scope].bytes[f] +
+				(passes - updates) * scopes[p->again].bytes[f];
 }
 
 /* A network and its count for one forward pass. */
@@ -424,7 +427,7 @@ static enum rfl_rc count_as_peer(const struct plan *p, const struct counted *c,
 				 struct rfl_err *err)
 {
 	const struct rfl_peer *as = p->q->as;
-	const double exact = (double)p->forwards * scopes[p->scope].flops;
+	const double exact = (double)p->passes * scopes[p->scope].flops;
 	struct rfl_peer_count sample = { .total = 0 };
 	enum rfl_rc rc;
 
@@ -436,10 +439,10 @@ static enum rfl_rc count_as_peer(const struct plan *p, const struct counted *c,
 	if ((rc = rfl_peer_count(as, c->net, &sample, NULL, err)))
 		return rc;
 	ret->flops =
-		(double)p->forwards * flops_of(p,
-					       (as->is_flops ? 1.0 : 2.0) * (double)sample.total *
-						       (double)c->count->options.batch,
-					       scopes[p->scope].flops);
+		(double)p->passes * flops_of(p,
+					     (as->is_flops ? 1.0 : 2.0) * (double)sample.total *
+						     (double)c->count->options.batch,
+					     scopes[p->scope].flops);
 	(void)snprintf(ret->flops_source, sizeof(ret->flops_source),
 		       "%s as counted by %s %s; counting every pass gives %.4g times as many",
 		       p->scope == RFL_SCOPE_FORWARD ? "forward"
@@ -481,7 +484,7 @@ static int by_name(const void *a, const void *b)
 static void add_cost(const struct plan *p, const struct rfl_cost *cost, struct rfl_work_layer *to)
 {
 	const int last = p->scope == RFL_SCOPE_FORWARD ? RFL_PASS_FORWARD : RFL_PASS_COUNT - 1;
-	const double times = (double)p->forwards;
+	const double times = (double)p->passes;
 	double macs = 0;
 
 	for (int pass = 0; pass <= last; pass++) {
@@ -521,8 +524,9 @@ enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_wor
 	add_cost(&p, &c.count->loss, &l.layers[n - 2]);
 	l.layers[n - 1].name = "opt";
 	for (int f = 0; f < RFL_FUSION_COUNT && p.scope == RFL_SCOPE_STEP; f++)
-		l.layers[n - 1].bytes[f] = (double)c.count->optimizer.read_bytes +
-					   (double)c.count->optimizer.write_bytes;
+		l.layers[n - 1].bytes[f] =
+			(double)p.updates * ((double)c.count->optimizer.read_bytes +
+					     (double)c.count->optimizer.write_bytes);
 	qsort(l.layers, n, sizeof(*l.layers), by_name);
 	for (size_t i = 0; i < n; i++) {
 		struct rfl_work_layer *last = l.n ? &l.layers[l.n - 1] : NULL;
@@ -607,7 +611,7 @@ static const char *take(const struct rfl_work_file *f, const struct plan *p, str
 	if (!scopes)
 		return "no such batch size";
 	if (isnan(scopes[p->scope].flops) || isnan(scopes[RFL_SCOPE_FORWARD].flops) ||
-	    (p->forwards > 1 && isnan(scopes[p->again].flops)))
+	    (p->passes > 1 && isnan(scopes[p->again].flops)))
 		return "no counts for that mode";
 	sum_up(p, scopes[RFL_SCOPE_FORWARD].flops, scopes, m->recomputes, ret);
 	return NULL;

@@ -20,14 +20,15 @@ extern const char *const rfl_train_factor_names[];
 /** A step, described by values from the ledger. */
 struct rfl_work_query {
 	const char *model, *precision, *mode;
-	const char *optimizer; /**< only used in mode train */
-	bool no_momentum;      /**< sgd without a momentum buffer */
-	int64_t batch;         /**< samples per optimizer step */
-	int64_t micro_batch,
-		accum; /**< samples per forward pass, forward passes per step; -1: one pass */
-	int64_t image_size, classes;              /**< -1: default of the model */
-	int64_t context_length;                   /**< tokens; 0 or -1: default of the model */
-	const char *attention;                    /**< one of rfl_attention_names; NULL: auto */
+	const char *optimizer;       /**< only used in mode train */
+	bool no_momentum;            /**< sgd without a momentum buffer */
+	int64_t batch;               /**< samples per optimizer step, of all processes */
+	int64_t processes;           /**< each of which makes the update; 0 and -1: one */
+	int64_t micro_batch;         /**< samples per forward pass; -1: all of the process */
+	int64_t accum;               /**< forward passes per step of a process; 0 and -1: one */
+	int64_t image_size, classes; /**< -1: default of the model */
+	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
+	const char *attention;       /**< one of rfl_attention_names; NULL: auto */
 	enum rfl_fused_attention fused_attention; /**< of the engine that ran it */
 	bool grad_clip; /**< the gradients are clipped before the update */
 	bool autocast;  /**< weights, their gradients and the optimizer state are fp32 */

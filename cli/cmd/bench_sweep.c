@@ -261,29 +261,23 @@ static enum rfl_rc execute(struct job *j, struct rfl_err *err)
 }
 
 /* Fill in a row from the runs of its cell. */
-static enum rfl_rc collect(struct job *j, size_t cell, const struct rfl_matrix_view *view,
-			   struct rfl_err *err)
+static void collect(struct job *j, size_t cell, const struct rfl_matrix_view *view)
 {
-	struct rfl_sweep_run *runs = rfl_alloc_array((size_t)j->m->repeats, sizeof(*runs));
-	enum rfl_rc rc = runs ? RFL_OK : no_memory(j, err);
+	struct rfl_sweep_run *runs =
+		rfl_arena_array(j->s->arena, (size_t)j->m->repeats, sizeof(*runs));
 	size_t n = 0;
 
-	for (size_t i = cell; i < view->cover.nruns && rc == RFL_OK; i += j->m->ncells) {
+	for (size_t i = cell; i < view->cover.nruns; i += j->m->ncells) {
 		const struct rfl_ledger_row *row = view->cover.runs[i].row;
 
-		if (!row)
-			continue;
-		runs[n++] = (struct rfl_sweep_run){
-			.row = row,
-			.steps = rfl_arena_printf(j->s->arena, "%s/steps/%s.csv", j->a->how.log_dir,
-						  row->run_id),
-		};
-		rc = runs[n - 1].steps ? RFL_OK : no_memory(j, err);
+		if (row)
+			runs[n++] = (struct rfl_sweep_run){
+				.row = row,
+				.steps = rfl_arena_printf(j->s->arena, "%s/steps/%s.csv",
+							  j->a->how.log_dir, row->run_id),
+			};
 	}
-	if (rc == RFL_OK)
-		rc = rfl_sweep_collect(j->s, &j->s->rows[j->row_of[cell]], runs, n, err);
-	free(runs);
-	return rc;
+	rfl_sweep_collect(j->s, &j->s->rows[j->row_of[cell]], runs, n);
 }
 
 enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan,
@@ -308,10 +302,9 @@ enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan
 	if ((j.a->peaks && (rc = rfl_cli_load_peaks(j.a->peaks, &j.peaks, err))) ||
 	    (rc = add_rows(&j, err)))
 		goto done;
-	for (size_t i = 0; i < ret->n && rc == RFL_OK; i++)
-		rc = rfl_sweep_count(ret, &ret->rows[i], NULL, j.a->backend - 1 == RFL_DEVICE_CUDA,
-				     err);
-	if (rc || (rc = make_matrix(&j, err)) || (j.m && (rc = execute(&j, err))))
+	for (size_t i = 0; i < ret->n; i++)
+		rfl_sweep_count(ret, &ret->rows[i], NULL, j.a->backend - 1 == RFL_DEVICE_CUDA);
+	if ((rc = make_matrix(&j, err)) || (j.m && (rc = execute(&j, err))))
 		goto done;
 	if (j.a->how.dry_run) {
 		ret->n = 0;
@@ -319,16 +312,15 @@ enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan
 	}
 	if (j.m && (rc = rfl_cli_matrix_view(j.m, j.a->how.log_dir, 0, &view, err)))
 		goto done;
-	for (size_t i = 0; j.m && i < j.m->ncells && rc == RFL_OK; i++)
-		rc = collect(&j, i, &view, err);
+	for (size_t i = 0; j.m && i < j.m->ncells; i++)
+		collect(&j, i, &view);
 	/* the names in the ledger: cs336_small, not S */
 	for (size_t i = 0; i < ret->n; i++)
 		if (rfl_zoo_find(ret->rows[i].model, &model, NULL) == RFL_OK &&
 		    model->context_length > 0 && !rfl_sweep_is_attention(ret->rows[i].model))
 			ret->rows[i].model = model->name;
 	rfl_sweep_compare(ret, (enum rfl_sweep_by)j.a->by);
-	if (rc == RFL_OK)
-		rc = rfl_sweep_place(ret, j.peaks, err);
+	rfl_sweep_place(ret, j.peaks);
 done:
 	rfl_matrix_view_fini(&view);
 	rfl_matrix_free(j.m);

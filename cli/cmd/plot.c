@@ -537,7 +537,6 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_arg
 	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
 		goto done;
 	j.in.all = j.in.selection ? j.points : NULL;
-	rfl_cli_warn_doubts(j.peaks, &j.shown, &a->runs.env);
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
 	if (!j.outputs)
 		rc = no_memory(err);

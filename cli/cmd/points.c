@@ -2,12 +2,14 @@
 #include "cli/cmd.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/inputs.h"
 #include "profile/capture.h"
 #include "profile/import/importer.h"
 #include "report/runs.h"
+#include "roofline/doubts.h"
 #include "roofline/merge.h"
 
 struct points_args {
@@ -132,6 +134,26 @@ static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena
 	return RFL_OK;
 }
 
+/* Warn about the ceilings in use, once for a chain of commands: plot and report show the same in
+ * the figure and the document. */
+static void warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points *points)
+{
+	struct rfl_buf lines = { .len = 0 };
+	struct rfl_span rest, line;
+	char today[RFL_TIME_ISO_SIZE];
+
+	rfl_clock_iso(today);
+	(void)rfl_points_doubts(points, peaks, today, &lines);
+	rest = rfl_span_of(rfl_buf_str(&lines));
+	while (rfl_span_next_line(&rest, &line))
+		rfl_log(RFL_LOG_WARN, "%s: %.*s; see 'roofline peaks check %s'", peaks->path,
+			(int)line.len, line.at, peaks->path);
+	rfl_buf_reset(&lines);
+	(void)rfl_points_other_devices(points, peaks, &lines);
+	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&lines));
+	rfl_buf_fini(&lines);
+}
+
 /* Reject contradictory options. */
 static enum rfl_rc check(const struct points_args *a, struct rfl_err *err)
 {
@@ -225,7 +247,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			      a->metrics, runs->n);
 	if (rc)
 		goto done;
-	rfl_cli_warn_doubts(peaks, pts, &a->env);
+	warn_doubts(peaks, pts);
 	if (a->output && (rc = rfl_points_save(a->output, pts, err)))
 		goto done;
 	rc = rfl_cli_put_table(cli, rfl_points_table(pts, rfl_format_for_people(format)), format,

@@ -67,8 +67,27 @@ def page(data):
 <script>{source("page.js")}</script></body></html>"""
 
 
+WORDS = {"neither": {"adjective": "below 30 % of the roof", "means": "neither ceiling explains the time"},
+         "above": {"adjective": "above the roof", "means": ""}}
+
+
+def verdicts(p):
+    """The verdicts that the report sends, under the bandwidth of each level."""
+    def of(ai, gbps):
+        roof = min(ai * gbps, p["peak_gflops"])
+        share, lower = p["attained_gflops"] / roof, "memory" if roof < p["peak_gflops"] else "compute"
+        return {"roof": lower, "over": share > 1.005,
+                "bound": "above" if share > 1.02 else "neither" if share < 0.3 else lower}
+
+    rates = {"DRAM": ("ai", p.get("peak_gbps")), "L2": ("ai_l2", 300), "L1": ("ai_l1", 900)}
+    known = {level: (p.get(key), gbps) for level, (key, gbps) in rates.items()}
+    return {level: of(ai, gbps) for level, (ai, gbps) in known.items()
+            if isinstance(ai, float) and ai > 0 and gbps and p.get("peak_gflops")}
+
+
 def document(points, peaks=None):
-    return {"schema": "roofline.page/1", "points": points, "peaks": peaks, "files": {
+    points = [{**p, "verdicts": verdicts(p)} if p and isinstance(p, dict) else p for p in points]
+    return {"schema": "roofline.page/1", "points": points, "bounds": WORDS, "peaks": peaks, "files": {
         "points": {"name": "points.csv", "hash": "12"}, "peaks": {"name": "peaks.json", "hash": "34"}}}
 
 
@@ -150,7 +169,7 @@ def check_drawing(b, data):
     check("a point is at its rate", abs(y / dy - math.log10(420 / p["attained_gflops"])) < 0.01, y, dy)
     check("and at its intensity", abs(x / dx - math.log10(p["ai"] / (420 / 92))) < 0.01, x, dx)
     equal("limiters", text(b, "#roofline td:nth-child(6)"), "neither ceiling explains the time "
-          "(nearest: DRAM)|compute|none: above the roof|none: above the roof")
+          "(nearest: DRAM)|compute|above the roof|above the roof")
     equal("knees", text(b, ".tick").count("knee"), 2)
     check("hollow marks of other traffic", b.js("document.querySelectorAll('.hollow').length") > 3)
     check("points above the roof are marked", b.js("document.querySelectorAll('.mark.above').length") > 2)
@@ -231,7 +250,7 @@ def check_isolation(b):
     check("Tab reaches the plot", focus_on(b, ".roof[tabindex='0']"))
     check("the first roof has a tooltip", "100 GB/s" in text(b, ".tip"), text(b, ".tip"))
     b.key("Enter")
-    equal("Enter isolates the points that a roof limits", marks(b), [0, 1])
+    equal("Enter isolates the points that a roof limits", marks(b), [0, 1, 3])
     check("the focus stays", b.js("document.activeElement.matches('.roof[aria-pressed=true]')"))
     b.key("End")
     last = b.js("document.activeElement.dataset.id.slice(1)")

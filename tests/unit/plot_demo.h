@@ -115,7 +115,7 @@ static inline struct rfl_point *demo_point(struct demo *d, const char *model, in
 	p->bytes_source = (char *)"unfused";
 	p->bytes_per_step = p->flops_per_step / ai;
 	p->ai = p->ai_unfused = ai;
-	p->ai_lo = p->ai_hi = NAN;
+	p->ai_lo = p->ai_hi = p->uncertainty = p->attained_gbps = NAN;
 	p->ai_fused = ai_fused;
 	p->ai_compulsory = ai * 14;
 	p->attained_gflops = gflops;

@@ -536,12 +536,9 @@ static void words_come_from_the_data(void **state)
 	assert_true(noted(s, "peaks.json 3f9a1c0d"));
 	rfl_scene_free(s);
 	d->input.title = "Mine \x01";
-	for (size_t i = 0; i < d->points.n; i++)
-		d->rows[i].bound = (char *)"knee";
 	assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
 	assert_string_equal(text_of(s, "title"), "Mine ?");
 	assert_string_equal(s->title, "Mine ?");
-	assert_string_equal(text_of(s, "table-limit"), "both (knee)");
 	rfl_scene_free(s);
 	free(d);
 }

@@ -225,7 +225,7 @@ static void lower_bound_and_factor_two(void **state)
 	p = &f->pts->points[0];
 	assert_consistent(p);
 	assert_close(p->ai, 80.0 / 105, 1e-12);
-	assert_string_equal(p->bound, "knee");
+	assert_string_equal(p->bound, "compute");
 	assert_non_null(strstr(p->verdict, "near the compute roof: 97.4 %"));
 	fixture_free(f);
 }
@@ -322,6 +322,33 @@ static void accumulated_steps(void **state)
 	assert_close(f->pts->points[2].bytes_per_step, step + fwd_bwd, 0);
 	assert_close(f->pts->points[2].flops_per_step, 8 * TRAINING_FLOPS, 0);
 	fixture_free(f);
+}
+
+/* Two processes of one machine: everything twice, the update included. */
+static void processes_of_one_machine(void **state)
+{
+	static const int64_t accums[] = { 1, 2 };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(accums); i++) {
+		struct fixture *f = fixture_new();
+		struct rfl_ledger_row *row = add_run(f, "lab_cpu", "aa", 4 * accums[i], 1000);
+
+		row->micro_batch = 4;
+		row->accum = accums[i];
+		row = add_run(f, "lab_cpu", "bb", 8 * accums[i], 1000);
+		row->micro_batch = 4;
+		row->accum = accums[i];
+		row->world_size = 2;
+		set(&row->launcher, "roofline");
+		use_peaks(f, state, SMALL_PEAKS);
+		assert_ok(merge(f), &f->err);
+		assert_int_equal(f->pts->n, 2);
+		assert_close(f->pts->points[1].bytes_per_step, 2 * f->pts->points[0].bytes_per_step,
+			     0);
+		assert_close(f->pts->points[1].flops_per_step, 2 * f->pts->points[0].flops_per_step,
+			     0);
+		fixture_free(f);
+	}
 }
 
 static void environments_stay_apart(void **state)
@@ -446,6 +473,7 @@ int main(void)
 		T(factors_and_modes),
 		T(bytes_are_those_of_the_passes),
 		T(accumulated_steps),
+		T(processes_of_one_machine),
 		T(environments_stay_apart),
 		T(ledgers_without_hashes),
 		T(contradicting_rows_are_refused),

@@ -4,6 +4,8 @@
 #include "roofline/roofline.h"
 #include "roofline/verdict.h"
 
+static struct rfl_arena *arena;
+
 /* A point of 16 threads under 1000 GFLOP/s over 100 GB/s (knee 10), with an L3 of 32 MB. */
 struct scene {
 	struct rfl_point point;
@@ -25,8 +27,6 @@ static struct rfl_peak measured(double value, double median, int threads)
 
 static void scene_init(struct scene *s, double ai, double attained, double spread)
 {
-	const struct rfl_roof roof = { .compute_flop_per_s = 1000e9,
-				       .bandwidth_byte_per_s = 100e9 };
 	struct rfl_point *p = &s->point;
 
 	*s = (struct scene){
@@ -43,7 +43,6 @@ static void scene_init(struct scene *s, double ai, double attained, double sprea
 	s->env.compute = s->compute;
 	s->env.levels = s->levels;
 	s->facts = (struct rfl_verdict_facts){
-		.point = p,
 		.env = &s->env,
 		.compute = &s->compute[0].peak,
 		.dram = &s->levels[1].peak,
@@ -65,10 +64,6 @@ static void scene_init(struct scene *s, double ai, double attained, double sprea
 	p->attained_gflops = attained;
 	p->attained_gflops_lo = attained * (1 - spread);
 	p->attained_gflops_hi = attained * (1 + spread);
-	p->attainable_gflops = rfl_roof_attainable(&roof, ai) * 1e-9;
-	p->percent_of_attainable = 100 * attained / p->attainable_gflops;
-	p->headroom_s = p->step_s * (1 - attained / p->attainable_gflops);
-	p->bound = (char *)(uintptr_t)rfl_bound_names[rfl_roof_bound(&roof, ai, ai, ai)];
 }
 
 /* The place of the words in the sentence; fails when they are missing. */
@@ -81,10 +76,20 @@ static size_t at(const struct rfl_buf *text, const char *words)
 	return (size_t)(found - rfl_buf_str(text));
 }
 
-static void verdict(const struct scene *s, struct rfl_buf *text)
+/* Judge the point, and write its verdict. */
+static struct rfl_point_verdict judge(struct scene *s, struct rfl_buf *text)
 {
-	rfl_buf_reset(text);
-	rfl_verdict_write(&s->facts, text);
+	rfl_point_judge(&s->point, &s->facts, arena);
+	if (text) {
+		rfl_buf_reset(text);
+		rfl_verdict_write(&s->point, &s->facts, text);
+	}
+	return rfl_point_verdict(&s->point);
+}
+
+static void verdict(struct scene *s, struct rfl_buf *text)
+{
+	(void)judge(s, text);
 }
 
 #define NOT_SAID(words) assert_null(strstr(rfl_buf_str(&text), (words)))
@@ -110,7 +115,9 @@ static void below_the_roof(void **state)
 	at(&text, "at the knee: 50 % of the joint limit for 1 TFLOP/s (fp32.vector) and 100 GB/s");
 	scene_init(&s, 2, 20, 0.02); /* a tenth of what it could be */
 	verdict(&s, &text);
-	at(&text, "neither ceiling explains the time");
+	assert_string_equal(rfl_buf_str(&text),
+			    "neither ceiling explains the time: 10 % of the limit for 100 GB/s at "
+			    "2 FLOP/byte; a step takes 1 s and would take 100 ms at the roof");
 	s.point.data_wait_ms = 400;
 	verdict(&s, &text);
 	at(&text, "waiting for data takes 40 % of the step");
@@ -149,6 +156,86 @@ static void beside_the_products_of_a_library(void **state)
 	rfl_buf_fini(&text);
 }
 
+/* The word for the bound, its adjective, and the column of the point are one decision. */
+static void one_decision(void **state)
+{
+	static const struct {
+		double ai, attained;
+		const char *source, *word, *adjective;
+		enum rfl_bound roof;
+	} cases[] = {
+		{ 2, 120, "unfused", "memory", "memory-bound", RFL_BOUND_MEMORY },
+		{ 50, 750, "unfused", "compute", "compute-bound", RFL_BOUND_COMPUTE },
+		{ 10, 500, "unfused", "knee", "at the knee", RFL_BOUND_KNEE },
+		{ 2, 60, "unfused", "memory", "memory-bound", RFL_BOUND_MEMORY },
+		{ 2, 59.9, "unfused", "neither", "below 30 % of the roof", RFL_BOUND_MEMORY },
+		{ 50, 299, "unfused", "neither", "below 30 % of the roof", RFL_BOUND_COMPUTE },
+		{ 2, 260, "unfused", "above", "above the roof", RFL_BOUND_MEMORY },
+		{ 3, 300, "lower-bound", "by construction", "on the roof by construction",
+		  RFL_BOUND_MEMORY },
+		{ 10, 950, "lower-bound", "compute", "compute-bound", RFL_BOUND_KNEE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_point_verdict v;
+		struct scene s;
+
+		scene_init(&s, cases[i].ai, cases[i].attained, 0.02);
+		s.point.bytes_source = (char *)(uintptr_t)cases[i].source;
+		v = judge(&s, NULL);
+		assert_string_equal(s.point.bound, cases[i].word);
+		assert_string_equal(rfl_bound_words[v.bound].word, cases[i].word);
+		assert_string_equal(rfl_bound_words[v.bound].adjective, cases[i].adjective);
+		assert_int_equal(v.roof, cases[i].roof);
+	}
+}
+
+/* A file of version 0.1.0 has no uncertainty, but says in its sentence whether a point is above. */
+static void verdicts_of_older_files(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_init(&s, 50, 1250, 0.02);
+	s.point.bound = (char *)(uintptr_t) "compute";
+	s.point.verdict = (char *)(uintptr_t) "compute-bound: 125 % of 1 TFLOP/s (fp32.vector); "
+					      "above the measured ceiling, but within the "
+					      "uncertainty of 40 %";
+	assert_string_equal(rfl_point_bound(&s.point), "compute");
+	s.point.verdict = (char *)(uintptr_t) "above the roof: 125 % of 1 TFLOP/s";
+	assert_string_equal(rfl_point_bound(&s.point), "above");
+	s.point.verdict = NULL; /* of a file written by hand: 2 % and 1 % */
+	assert_string_equal(rfl_point_bound(&s.point), "above");
+	scene_init(&s, 50, 200, 0.02);
+	s.point.bound = (char *)(uintptr_t) "compute";
+	assert_string_equal(rfl_point_bound(&s.point), "neither");
+}
+
+/* Without FLOPs, the bytes are compared with the bandwidth. */
+static void rated_by_bandwidth(void **state)
+{
+	struct rfl_buf text;
+	struct scene s;
+
+	rfl_buf_init(&text, 0);
+	(void)state;
+	scene_init(&s, NAN, 0, NAN);
+	s.point.flops_per_step = 0;
+	s.point.bytes_per_step = 60e9; /* in 1 s, at 100 GB/s */
+	s.point.part_kind = (char *)(uintptr_t) "layer";
+	assert_int_equal(judge(&s, &text).bound, RFL_BOUND_MEMORY);
+	assert_close(s.point.attained_gbps, 60, 1e-12);
+	assert_close(s.point.percent_of_attainable, 60, 1e-12);
+	assert_close(s.point.headroom_s, 0.4, 1e-12);
+	assert_string_equal(rfl_buf_str(&text),
+			    "memory-bound: 60 % of 100 GB/s; the layer takes 1 s and would take "
+			    "600 ms at the roof");
+	s.point.bytes_per_step = 29e9;
+	assert_int_equal(judge(&s, NULL).bound, RFL_BOUND_NEITHER);
+	rfl_buf_fini(&text);
+}
+
 /* Above by less than the uncertainty is not above. */
 static void combined_uncertainty(void **state)
 {
@@ -157,26 +244,26 @@ static void combined_uncertainty(void **state)
 	(void)state;
 	/* 3 % of the point, nothing of the roof (counts as 1 %): root of 10 = 3.16 % */
 	scene_init(&s, 2, 200 * 1.031, 0.03);
-	assert_false(rfl_verdict_above(&s.facts));
+	assert_int_not_equal(judge(&s, NULL).bound, RFL_BOUND_ABOVE);
 	scene_init(&s, 2, 200 * 1.032, 0.03);
-	assert_true(rfl_verdict_above(&s.facts));
+	assert_int_equal(judge(&s, NULL).bound, RFL_BOUND_ABOVE);
 	/* a bandwidth whose median run reached 96 of 100: 4 %; with 3 % it makes 5 % */
 	s.levels[1].peak.stats.median = 96e9;
-	assert_false(rfl_verdict_above(&s.facts));
+	assert_int_not_equal(judge(&s, NULL).bound, RFL_BOUND_ABOVE);
 	scene_init(&s, 2, 200 * 1.051, 0.03);
 	s.levels[1].peak.stats.median = 96e9;
-	assert_true(rfl_verdict_above(&s.facts));
+	assert_int_equal(judge(&s, NULL).bound, RFL_BOUND_ABOVE);
 	/* the compute ceiling's spread says nothing of a memory-bound point */
 	scene_init(&s, 2, 200 * 1.04, 0.03);
 	s.compute[0].peak.stats.median = 500e9;
-	assert_true(rfl_verdict_above(&s.facts));
+	assert_int_equal(judge(&s, NULL).bound, RFL_BOUND_ABOVE);
 	/* spreads that are not recorded count as 1 % each: 1.41 % */
 	scene_init(&s, 2, 200 * 1.014, NAN);
 	s.levels[1].peak.stats.n = 0;
-	assert_false(rfl_verdict_above(&s.facts));
+	assert_int_not_equal(judge(&s, NULL).bound, RFL_BOUND_ABOVE);
 	scene_init(&s, 2, 200 * 1.015, NAN);
 	s.levels[1].peak.stats.n = 0;
-	assert_true(rfl_verdict_above(&s.facts));
+	assert_int_equal(judge(&s, NULL).bound, RFL_BOUND_ABOVE);
 }
 
 /* What is seen to lie above the ceiling is said, also within the uncertainty. */
@@ -188,8 +275,8 @@ static void above_within_the_uncertainty(void **state)
 	(void)state;
 	rfl_buf_init(&text, 0);
 	scene_init(&s, 50, 1250, 0.4);
-	assert_false(rfl_verdict_above(&s.facts));
-	assert_true(rfl_verdict_exceeds(&s.point));
+	assert_int_equal(judge(&s, NULL).bound, RFL_BOUND_COMPUTE);
+	assert_true(judge(&s, NULL).over);
 	verdict(&s, &text);
 	at(&text, "compute-bound: 125 % of 1 TFLOP/s (fp32.vector)");
 	at(&text, "above the measured ceiling, but within the uncertainty of 40 %: measure the "
@@ -201,7 +288,7 @@ static void above_within_the_uncertainty(void **state)
 	   "while");
 	scene_init(&s, 50, 1004, 0.4); /* rounds to 100 % */
 	verdict(&s, &text);
-	assert_false(rfl_verdict_exceeds(&s.point));
+	assert_false(rfl_point_verdict(&s.point).over);
 	NOT_SAID("above");
 	rfl_buf_fini(&text);
 }
@@ -304,9 +391,26 @@ static void above_the_roof_in_a_merge(void **state)
 	fixture_free(f);
 }
 
+static int make_arena(void **state)
+{
+	(void)state;
+	arena = rfl_arena_new();
+	return 0;
+}
+
+static int free_arena(void **state)
+{
+	(void)state;
+	rfl_arena_free(arena);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_decision),
+		cmocka_unit_test(verdicts_of_older_files),
+		cmocka_unit_test(rated_by_bandwidth),
 		cmocka_unit_test(below_the_roof),
 		cmocka_unit_test(beside_the_products_of_a_library),
 		cmocka_unit_test(combined_uncertainty),
@@ -315,5 +419,5 @@ int main(void)
 		cmocka_unit_test(above_the_compute_roof),
 		T(above_the_roof_in_a_merge),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

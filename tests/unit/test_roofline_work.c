@@ -489,7 +489,7 @@ static void file_in_a_merge(void **state)
 	assert_close(f->pts->points[0].ai, 2, 0);
 	assert_close(f->pts->points[0].attained_gflops, 2, 1e-15);
 	assert_close(f->pts->points[0].attainable_gflops, 184, 1e-15);
-	assert_string_equal(f->pts->points[0].bound, "memory");
+	assert_string_equal(f->pts->points[0].bound, "neither");
 	rfl_work_file_free(file);
 	fixture_free(f);
 }

@@ -1,0 +1,102 @@
+/* doubts.c - doubts about the ceilings that points use. */
+#include "roofline/doubts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+/* Devices have several names: "Tesla T4" and "NVIDIA T4". */
+static bool same_device(const struct rfl_devices *sheets, const char *a, const char *b)
+{
+	const struct rfl_device_sheet *sheet = rfl_devices_get(sheets, a);
+
+	return strcasecmp(a, b) == 0 || (sheet && sheet == rfl_devices_get(sheets, b));
+}
+
+size_t rfl_points_other_devices(const struct rfl_points *points, const struct rfl_peaks *peaks,
+				struct rfl_buf *lines)
+{
+	struct rfl_devices *sheets = NULL;
+	size_t found = 0;
+
+	if (rfl_devices_load(&sheets, NULL) != RFL_OK)
+		sheets = NULL;
+	for (size_t i = 0; i < peaks->nenvs; i++) {
+		const struct rfl_peaks_env *env = &peaks->envs[i];
+		const char *same = NULL;
+
+		if (!env->device || strcmp(env->device, RFL_PEAKS_NO_DEVICE) == 0)
+			continue;
+		for (size_t k = 0; k < points->n; k++) {
+			const struct rfl_point *p = &points->points[k];
+
+			if (!p->device_name || !rfl_text_same(p->env, env->name) ||
+			    rfl_text_same(same, p->device_name))
+				continue;
+			same = p->device_name;
+			if (same_device(sheets, env->device, same))
+				continue;
+			rfl_buf_printf(lines,
+				       "%s: the ceilings are those of '%s', but runs were on '%s'; "
+				       "use a separate environment for each device\n",
+				       env->name, env->device, same);
+			found++;
+			break;
+		}
+	}
+	rfl_devices_free(sheets);
+	return found;
+}
+
+/* Ceilings, each once. */
+struct used {
+	struct rfl_peaks_ref *refs;
+	size_t n, cap;
+	struct rfl_arena *keys;
+};
+
+static void add(struct used *u, const char *env, struct rfl_span key)
+{
+	for (size_t i = 0; i < u->n; i++)
+		if (rfl_span_is(key, u->refs[i].key) && strcmp(u->refs[i].env, env) == 0)
+			return;
+	rfl_reserve(&u->refs, &u->cap, u->n + 1);
+	u->refs[u->n++] = (struct rfl_peaks_ref){
+		.env = env,
+		.key = rfl_arena_printf(u->keys, "%.*s", (int)key.len, key.at),
+	};
+}
+
+/* Add the ceilings of a point. A mixed one is "0.97 fp16.matrix + 0.03 fp32.vector". */
+static void add_point(struct used *u, const struct rfl_point *p)
+{
+	struct rfl_span rest = rfl_span_of(p->compute_key ? p->compute_key : ""), word;
+
+	while (rfl_span_next_word(&rest, &word))
+		if (word.at[0] >= 'a' && word.at[0] <= 'z')
+			add(u, p->env, word);
+	add(u, p->env, rfl_span_of("DRAM"));
+	if (!isnan(p->ai_l2))
+		add(u, p->env, rfl_span_of("L2"));
+	if (!isnan(p->ai_l1))
+		add(u, p->env, rfl_span_of("L1"));
+}
+
+size_t rfl_points_doubts(const struct rfl_points *points, const struct rfl_peaks *peaks,
+			 const char *today, struct rfl_buf *lines)
+{
+	struct used u = { .keys = rfl_arena_new() };
+	size_t n;
+
+	for (size_t i = 0; i < points->n; i++)
+		if (points->points[i].env)
+			add_point(&u, &points->points[i]);
+	n = u.n ? rfl_peaks_doubts(peaks, today, u.refs, u.n, lines) : 0;
+	rfl_arena_free(u.keys);
+	free(u.refs);
+	return n;
+}
