@@ -25,6 +25,9 @@ const struct rfl_peaks_format *rfl_peaks_format_at(size_t i)
 	return i < RFL_ARRAY_LEN(formats) ? formats[i] : NULL;
 }
 
+const char *const rfl_peaks_format_names[] = { "ert",    "likwid-bench", "rocprof-compute",
+					       "clpeak", "nvbandwidth",  NULL };
+
 enum rfl_rc rfl_peaks_import_refuse(const struct rfl_peaks_import *in, const char *fmt, ...)
 {
 	char what[RFL_ERR_MSG_MAX];
@@ -189,6 +192,7 @@ static enum rfl_rc find_format(struct rfl_peaks_import *in)
 {
 	const char *from = in->options->from;
 	struct rfl_buf list;
+	enum rfl_rc rc = RFL_OK;
 
 	rfl_buf_init(&list, 0);
 	in->format = NULL;
@@ -197,14 +201,11 @@ static enum rfl_rc find_format(struct rfl_peaks_import *in)
 			in->format = formats[i];
 		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", formats[i]->name);
 	}
-	if (!in->format && from)
-		(void)rfl_fail(in->err, RFL_EINVAL, 0, "unknown format '%s'; use one of: %s", from,
-			       rfl_buf_str(&list));
-	else if (!in->format)
-		(void)rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
-					      rfl_buf_str(&list));
+	if (!in->format)
+		rc = rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
+					     rfl_buf_str(&list));
 	rfl_buf_fini(&list);
-	return in->format ? RFL_OK : from ? RFL_EINVAL : RFL_EFORMAT;
+	return rc;
 }
 
 /* One device must have been taken. */

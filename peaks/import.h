@@ -17,7 +17,7 @@
 struct rfl_peaks_env;
 
 struct rfl_peaks_import_options {
-	const char *from;   /**< name of a format; NULL: detect it */
+	const char *from;   /**< one of rfl_peaks_format_names; NULL: detect it */
 	const char *device; /**< name for the environment; NULL: the one in the files */
 	const char *select; /**< the device in the files, by name or number; NULL: the only one */
 	const char *kind;   /**< "cpu" or "gpu"; NULL: as the format says */
@@ -60,6 +60,9 @@ extern const struct rfl_peaks_format rfl_peaks_format_ert, rfl_peaks_format_likw
 
 /** The i-th format, or NULL. */
 const struct rfl_peaks_format *rfl_peaks_format_at(size_t i);
+
+/** The names of the formats, in this order; ends with NULL. */
+extern const char *const rfl_peaks_format_names[];
 
 /** @param options  borrowed */
 void rfl_peaks_import_init(struct rfl_peaks_import *in,

@@ -120,7 +120,12 @@ enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *name, stru
 /** Accepts NULL. */
 void rfl_peaks_free(struct rfl_peaks *p);
 
+/** NULL if there is no such environment. */
 const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char *env);
+
+/** The same, but RFL_ENOTFOUND with the most similar name, or all. */
+enum rfl_rc rfl_peaks_get(const struct rfl_peaks *p, const char *env,
+			  const struct rfl_peaks_env **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The compute ceiling of a precision and unit class, for example "fp32.vector". In the short form,
  * a value without a precision applies to every key, a value for "fp32" to "fp32.*", and a value for

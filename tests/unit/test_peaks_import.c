@@ -194,6 +194,7 @@ static void every_name_has_a_valid_key(void **state)
 
 	(void)state;
 	for (; (f = rfl_peaks_format_at(formats)); formats++) {
+		assert_string_equal(rfl_peaks_format_names[formats], f->name);
 		for (const struct rfl_peaks_name *n = f->names; n->name; n++) {
 			bool level = false;
 
@@ -318,7 +319,7 @@ static void refuses_options_that_do_not_fit(void **state)
 		struct rfl_peaks_import_options options;
 		const char *word;
 	} cases[] = {
-		{ "ert.json", { .from = "ERT" }, "unknown format 'ERT'; use one of: ert, likwid" },
+		{ "ert.json", { .from = "ERT" }, "unknown format; it is none of: ert, likwid" },
 		{ "ert.json", { .from = "nvbandwidth" }, "/nvbandwidth/testcases" },
 		{ "rocprof.csv",
 		  { .select = "2" },
