@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/text.h"
 
+struct rfl_csv;
 struct rfl_peaks_env;
 
 struct rfl_peaks_import_options {
@@ -86,8 +87,13 @@ json_t *rfl_peaks_export_ert(const struct rfl_peaks_env *env, struct rfl_buf *sk
 
 /* --- for the formats --- */
 
-/* Add the tool's version, a JSON string, to its name. */
-void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version);
+/* Add the tool's version to its name. @param version  NULL: unknown */
+void rfl_peaks_import_version(struct rfl_peaks_import *in, const char *version);
+
+/* Read the text as CSV with these columns. @param at  set to their places */
+enum rfl_rc rfl_peaks_import_csv(struct rfl_peaks_import *in, const char *const *names, int *at,
+				 enum rfl_rc (*row)(struct rfl_peaks_import *in,
+						    const struct rfl_csv *csv, const int *at));
 
 /* Note a device of the file. @param id  its name or number, for --select
  * @return whether its values are to be taken */
