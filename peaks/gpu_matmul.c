@@ -71,20 +71,29 @@ static enum rfl_rc lt_check(int status, const char *call, struct rfl_err *err)
 /* ---- library ---- */
 
 enum rfl_rc rfl_gpu_matmul_open(struct rfl_gpu_matmul *m, struct rfl_gpu_bench *bench,
-				struct rfl_err *err)
+				const struct rfl_cuda_places *places, struct rfl_err *err)
 {
 #define SYMBOL(member, symbol, arguments) { #symbol, &m->calls.member, false },
 	const struct rfl_dl_symbol wanted[] = { RFL_LT_FUNCTIONS(SYMBOL){ "cublasLtGetVersion",
 									  &m->version, false } };
 	static const char *const libraries[] = { "libcublasLt.so.13", "libcublasLt.so.12",
-						 "libcublasLt.so.11", NULL };
+						 "libcublasLt.so.11" };
+	struct rfl_arena *arena = rfl_arena_new();
+	const char *names[64];
+	size_t n = 0;
 	enum rfl_rc rc;
 
 	*m = (struct rfl_gpu_matmul){ .bench = bench };
-	rc = rfl_dl_open(libraries, RFL_DL_LOAD, wanted, RFL_ARRAY_LEN(wanted), &m->dl, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(libraries); i++)
+		n += rfl_cuda_library(arena, libraries[i], "cublas", places, names + n,
+				      RFL_ARRAY_LEN(names) - 1 - n);
+	names[n] = NULL;
+	rc = rfl_dl_open(names, RFL_DL_LOAD, wanted, RFL_ARRAY_LEN(wanted), &m->dl, err);
+	rfl_arena_free(arena);
 	if (rc) {
 		rfl_err_prefix(err, "cuBLASLt was not found (it is part of CUDA toolkits and of "
-				    "CUDA builds of PyTorch; add its folder to LD_LIBRARY_PATH)");
+				    "CUDA builds of PyTorch; set CUDA_HOME to a toolkit, or add its "
+				    "folder to LD_LIBRARY_PATH)");
 		return rc;
 	}
 	return LT_CALL(m, create, err, &m->handle);

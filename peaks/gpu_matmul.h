@@ -112,6 +112,7 @@ const struct rfl_gpu_product *rfl_gpu_product_at(size_t i);
 /** Open the library of CUDA 13, 12 or 11. Returns RFL_EUNAVAILABLE if there is none. Release with
  * rfl_gpu_matmul_close(), also after a failure. */
 enum rfl_rc rfl_gpu_matmul_open(struct rfl_gpu_matmul *m, struct rfl_gpu_bench *bench,
+				const struct rfl_cuda_places *places,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_gpu_matmul_close(struct rfl_gpu_matmul *m);
 

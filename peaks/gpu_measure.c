@@ -118,7 +118,7 @@ static enum rfl_rc run_product(struct session *s, struct rfl_gpu_cell *cell,
 	enum rfl_rc rc;
 
 	if (!m->bench)
-		(void)!rfl_gpu_matmul_open(m, s->bench, &s->no_matmul);
+		(void)!rfl_gpu_matmul_open(m, s->bench, &s->spec->places, &s->no_matmul);
 	if (s->no_matmul.rc)
 		return rfl_err_pass(err, &s->no_matmul);
 	version = m->version();

@@ -389,6 +389,7 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 			     struct rfl_gpu_measurement **gpu, double *begin_s, struct rfl_err *err)
 {
 	const double share = needs_engine(a) ? LOOPS_SHARE : 1;
+	const struct rfl_cupti_places places = rfl_cli_places();
 	const struct rfl_measure_spec spec = { .machine = machine,
 					       .threads = (int)a->threads,
 					       .repeats = (int)a->repeats,
@@ -400,6 +401,7 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 	const struct rfl_gpu_spec gpu_spec = { .only = a->only.items,
 					       .repeats = (int)a->repeats,
 					       .sustained_s = share * pace_of(a)->gpu_run_s,
+					       .places = { places.cuda_home, places.beside },
 					       .progress = report,
 					       .ctx = cli };
 	struct rfl_device_lock lock = { .n = 0 };
