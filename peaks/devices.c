@@ -224,6 +224,8 @@ const char *const rfl_device_keys[RFL_DEVICE_RATE_COUNT] = {
 
 double rfl_device_ceiling(const struct rfl_device_sheet *sheet, const char *key)
 {
+	if (strcmp(key, "fp8.matrix.fastacc") == 0)
+		key = "fp8.matrix"; /* sheets do not tell them apart */
 	for (size_t i = 0; i < RFL_DEVICE_RATE_COUNT; i++)
 		if (strcmp(rfl_device_keys[i], key) == 0)
 			return sheet->flop_per_s[i];

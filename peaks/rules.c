@@ -19,13 +19,15 @@ const char *const rfl_peaks_levels[] = { "L1",   "shared", "L2",     "L3",   "SL
 
 /* Used to suggest the correct spelling of a key. */
 const char *const rfl_peaks_compute_keys[] = {
-	"fp64.vector", "fp32.vector",         "fp64.vector.1core", "fp32.vector.1core",
-	"fp64.matrix", "fp32.matrix",         "tf32.matrix",       "fp16.vector",
-	"fp16.matrix", "fp16.matrix.fp16acc", "bf16.vector",       "bf16.matrix",
-	"fp8.matrix",  "int8.vector",         "int8.matrix",       "fp32.gemm",
-	"tf32.gemm",   "fp16.gemm",           "bf16.gemm",         "fp64.scalar",
-	"fp32.scalar", "fp64.vector.nofma",   "fp32.vector.nofma", "fp64.vector.fmaadd",
-	"fp32.vector.fmaadd", NULL,
+	"fp64.vector",         "fp32.vector",        "fp64.vector.1core",
+	"fp32.vector.1core",   "fp64.matrix",        "fp32.matrix",
+	"tf32.matrix",         "fp16.vector",        "fp16.matrix",
+	"fp16.matrix.fp16acc", "bf16.vector",        "bf16.matrix",
+	"fp8.matrix",          "int8.vector",        "int8.matrix",
+	"fp32.gemm",           "tf32.gemm",          "fp16.gemm",
+	"bf16.gemm",           "fp64.scalar",        "fp32.scalar",
+	"fp64.vector.nofma",   "fp32.vector.nofma",  "fp64.vector.fmaadd",
+	"fp32.vector.fmaadd",  "fp8.matrix.fastacc", NULL,
 };
 
 static const char *const dtypes[] = { "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL };
@@ -36,6 +38,7 @@ const struct rfl_peaks_part rfl_peaks_parts[] = {
 	{ "matrix", true, RFL_LINE_ROOF, " matrix units" },
 	{ "gemm", true, RFL_LINE_LIBRARY, " matrix product" },
 	{ "fp16acc", false, RFL_LINE_NONE, ", FP16 accumulator" },
+	{ "fastacc", false, RFL_LINE_NONE, ", fast accumulation" },
 	{ "1core", false, RFL_LINE_BELOW, ", one core" },
 	{ "nofma", false, RFL_LINE_NONE, ", no FMA" },
 	{ "fmaadd", false, RFL_LINE_ABOVE, ", FMA and ADD" },
@@ -479,7 +482,8 @@ static enum rfl_rc read_compute(const json_t *value, struct rfl_peaks_env *env,
 			rc = rfl_where_fail(
 				&r->where, r->err,
 				"not a compute key%s%s%s; use <precision>.<scalar | vector | "
-				"matrix | gemm>[.<fp16acc | 1core | nofma | fmaadd>], for example "
+				"matrix | gemm>[.<fp16acc | fastacc | 1core | nofma | fmaadd>], "
+				"for example "
 				"fp32.vector",
 				near ? " (did you mean '" : "", near ? near : "",
 				near ? "'?)" : "");

@@ -421,7 +421,7 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 	rfl_cli_progress(cli, NULL);
 	if (rc == RFL_OK && *gpu && (*gpu)->capped)
 		rfl_log(RFL_LOG_WARN,
-			"too little free device memory for arrays of 8 times L2 and 256 MiB: the "
+			"too little free device memory for arrays of 32 times L2 and 256 MiB: the "
 			"DRAM bandwidth may be too high; end other programs on the GPU and repeat");
 	if (rc == RFL_OK && *m && (*m)->capped)
 		rfl_log(RFL_LOG_WARN,
