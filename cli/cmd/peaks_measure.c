@@ -312,12 +312,14 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 					      .only = &a->only,
 					      .threads = a->threads,
 					      .repeats = a->repeats,
-					      .budget_s = pace_of(a)->budget_s,
-					      /* a fixed number of repeats has no time limit */
-					      .begin_s = a->repeats ? rfl_clock_s() : begin_s };
+					      .budget_s = pace_of(a)->budget_s };
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
+	/* its share of the time remains, even if the loops needed more than theirs on a busy
+	 * machine; a fixed number of repeats has no time limit */
+	spec.begin_s = a->repeats ? rfl_clock_s()
+				  : fmax(begin_s, rfl_clock_s() - LOOPS_SHARE * spec.budget_s);
 	*ret = (struct rfl_engine_peaks){ .n = 0 };
 	if (!needs_engine(a))
 		return RFL_OK;
