@@ -473,6 +473,14 @@ char *rfl_path_join(const char *dir, const char *name)
 	return path;
 }
 
+char *rfl_path_beside(const char *file, const char *name)
+{
+	char folder[PATH_SIZE];
+
+	return rfl_path_join(name[0] == '/' || !strchr(file, '/') ? "" : folder_of(file, folder),
+			     name);
+}
+
 const char *rfl_path_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -74,6 +74,9 @@ enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err) RFL_WARN_
 /** Join a folder and a name with "/". malloc'ed. */
 char *rfl_path_join(const char *dir, const char *name) RFL_WARN_UNUSED;
 
+/** A path relative to the folder of a file: ("a/b.json", "c") gives "a/c". malloc'ed. */
+char *rfl_path_beside(const char *file, const char *name) RFL_WARN_UNUSED;
+
 /** The part after the last slash. Borrowed. */
 const char *rfl_path_base(const char *path);
 

@@ -21,8 +21,10 @@ void rfl_json_setup(void);
 /** The location of a value, for messages: file and JSON pointer (RFC 6901). */
 struct rfl_where {
 	const char *file; /**< borrowed */
-	char pointer[1024];
+	/** What is at this place, between pointer and message: "conv1"; borrowed; NULL: nothing */
+	const char *name;
 	size_t len;
+	char pointer[1024];
 };
 
 /** Set the location; pointer "" is the root of the document. */
@@ -37,6 +39,11 @@ void rfl_where_up(struct rfl_where *w, size_t mark);
 enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 
+/** Reject keys of an object that are not in `allowed` (NULL-terminated), suggesting the nearest
+ * known key. */
+enum rfl_rc rfl_where_only_keys(const struct rfl_where *w, const json_t *obj,
+				const char *const *allowed, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Load a file (at most 256 MiB).
  * @param ret  a new reference; release with json_decref()
  * @return RFL_OK; RFL_EIO; RFL_EFORMAT with "file:line:column: reason" */
@@ -46,8 +53,13 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err) R
 enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_t **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Reject keys that are not in `allowed` (NULL-terminated), suggesting the nearest known key.
- * @param path  JSON pointer of `obj`, for example "/environments/lab_cpu" */
+/** Load a file, or a text, that people write: from "//" to the end of a line is a comment. */
+enum rfl_rc rfl_json_load_commented(const char *path, json_t **ret,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_json_loads_commented(const char *text, size_t len, const char *name, json_t **ret,
+				     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** rfl_where_only_keys() for an object at a JSON pointer, such as "/environments/lab_cpu". */
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
