@@ -146,7 +146,7 @@ static void check_peak(struct check *c, const char *cell, const struct rfl_peak 
 		return;
 	for (size_t i = 0; i < p->ndoubts; i++)
 		doubt(c, cause_of(p->doubts[i]), cell, "%s", p->doubts[i]);
-	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median && p->throttled)
+	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median && p->throttled && *p->throttled)
 		doubt(c, THROTTLED, cell,
 		      "throttled (%s): the fastest repeat is %.2f times the median; the value is "
 		      "what the GPU sustains",

@@ -249,13 +249,13 @@ char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,
 	if (sheet && peak->power_limit_w < BELOW_CLOCK * sheet->power_w)
 		add_cause(out, out_size, "power limit %.0f of %.0f W", peak->power_limit_w,
 			  sheet->power_w);
-	if (peak->throttled)
+	if (peak->throttled && *peak->throttled)
 		add_cause(out, out_size, "throttled: %s", peak->throttled);
 	else if (peak->stats.max > RFL_PEAKS_UNSTEADY * peak->stats.median)
 		add_cause(out, out_size, "other load");
 	if (env->ecc && !is_compute(cell))
 		add_cause(out, out_size, "ECC");
-	if (env->virtualised && peak->status == RFL_PEAK_MEASURED)
+	if (env->virtualised == RFL_YES && peak->status == RFL_PEAK_MEASURED)
 		add_cause(out, out_size, "virtual machine");
 	return out;
 }
