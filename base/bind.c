@@ -402,7 +402,7 @@ void rfl_bind_write(json_t *object, const struct rfl_member *table, const void *
 		json_t *value =
 			m->size || m->kind == RFL_BIND_OBJECT ? rfl_bind_json(m, from) : NULL;
 
-		if (value && (m->must || is_set(value)))
+		if (value && (m->must || m->kind == RFL_BIND_OTHER || is_set(value)))
 			(void)json_object_set_new(object, m->key, value);
 		else
 			json_decref(value);

@@ -126,7 +126,8 @@ bool rfl_bind_get(const struct rfl_member *m, const json_t *value, void *to);
 json_t *rfl_bind_json(const struct rfl_member *m, const void *from);
 
 /** Add the members of a struct to an object. A member without `must` is left out if it is NaN,
- * NULL, false, 0, -1 or empty, as a struct is before it is read. */
+ * NULL, false, 0, -1 or empty, as a struct is before it is read; what `write` of an OTHER returns is
+ * added unless that is NULL. */
 void rfl_bind_write(json_t *object, const struct rfl_member *table, const void *from);
 
 #endif

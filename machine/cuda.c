@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 const struct rfl_cuda_symbols rfl_cuda_symbols = { RFL_CUDA_FUNCTIONS(RFL_CUDA_NAME) };
 
@@ -135,5 +137,42 @@ size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max)
 			(void)snprintf(ret[n] + 2 * i, 3, "%02x", uuid[i]);
 	}
 	rfl_dl_close(c.dl);
+	return n;
+}
+
+size_t rfl_cuda_library(struct rfl_arena *arena, const char *file, const char *wheel,
+			const struct rfl_cuda_places *places, const char **names, size_t max)
+{
+	const char *const version = strrchr(file, '.');
+	const char *const wheels = rfl_arena_printf(arena, "nvidia/%s/lib", wheel);
+	const char *const common =
+		rfl_arena_printf(arena, "nvidia/cu%s/lib", version ? version + 1 : "");
+	const struct {
+		const char *top, *folder;
+	} all[] = {
+		{ places->cuda_home, "lib64" },
+		{ places->cuda_home, "lib" },
+		{ places->cuda_home, "extras/CUPTI/lib64" },
+		{ places->beside, common },
+		{ places->beside, rfl_arena_printf(arena, "../%s", common) },
+		{ places->beside, rfl_arena_printf(arena, "../../%s", common) },
+		{ places->beside, wheels },
+		{ places->beside, rfl_arena_printf(arena, "../%s", wheels) },
+		{ places->beside, rfl_arena_printf(arena, "../../%s", wheels) },
+		{ places->beside, "." },
+		{ "/usr/local/cuda", "lib64" },
+		{ "/usr/local/cuda", "lib" },
+		{ "/usr/local/cuda", "extras/CUPTI/lib64" },
+	};
+	size_t n = 0;
+
+	if (n < max)
+		names[n++] = rfl_arena_strdup(arena, file);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(all) && n < max; i++) {
+		if (!all[i].top || !*all[i].top)
+			continue;
+		names[n] = rfl_arena_printf(arena, "%s/%s/%s", all[i].top, all[i].folder, file);
+		n += rfl_file_exists(names[n]);
+	}
 	return n;
 }

@@ -13,6 +13,7 @@
 #include "base/dl.h"
 #include "base/err.h"
 
+struct rfl_arena;
 struct rfl_cuda_context;  /* CUctx_st: a CUcontext is a pointer to it */
 struct rfl_cuda_event;    /* CUevent */
 struct rfl_cuda_module;   /* CUmodule */
@@ -182,6 +183,21 @@ struct rfl_cuda {
 enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
+
+/** Where the libraries of CUDA may be, in addition to the loader's folders; NULL: not known. */
+struct rfl_cuda_places {
+	const char *cuda_home; /**< a toolkit, with lib64 and extras/CUPTI/lib64 */
+	const char *beside;    /**< PyTorch's libraries, near the folders nvidia/.../lib of its wheels */
+};
+
+/** List the candidates for a library in order of preference: its name, for the loader, then the
+ * files that exist. The version of the library is the last number of its name.
+ * @param file   "libcupti.so.13"
+ * @param wheel  folder of its wheel in nvidia/ before CUDA 13: "cuda_cupti"
+ * @param names  gets at most `max` names, which belong to the arena
+ * @return their number */
+size_t rfl_cuda_library(struct rfl_arena *arena, const char *file, const char *wheel,
+			const struct rfl_cuda_places *places, const char **names, size_t max);
 
 #define RFL_CUDA_UUID_MAX 33
 /** The UUIDs, in hexadecimal, of the first `max` GPUs and MIG instances that CUDA shows to this

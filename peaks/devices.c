@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -223,6 +224,8 @@ const char *const rfl_device_keys[RFL_DEVICE_RATE_COUNT] = {
 
 double rfl_device_ceiling(const struct rfl_device_sheet *sheet, const char *key)
 {
+	if (strcmp(key, "fp8.matrix.fastacc") == 0)
+		key = "fp8.matrix"; /* sheets do not tell them apart */
 	for (size_t i = 0; i < RFL_DEVICE_RATE_COUNT; i++)
 		if (strcmp(rfl_device_keys[i], key) == 0)
 			return sheet->flop_per_s[i];
@@ -230,10 +233,48 @@ double rfl_device_ceiling(const struct rfl_device_sheet *sheet, const char *key)
 								   : (double)NAN;
 }
 
+/* Append the labels, aliases and model numbers ("H100" of "NVIDIA H100 PCIe") similar to a name.
+ * @return their number */
+static size_t suggest(const struct rfl_devices *devices, const char *name, struct rfl_buf *list)
+{
+	struct rfl_arena *arena = rfl_arena_new();
+	const char **names = NULL;
+	size_t n = 0, room = 0, found;
+
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct rfl_device_sheet *sheet = &devices->sheets[i];
+		const char *texts[] = { sheet->label, sheet->aliases };
+
+		for (size_t k = 0; k < 4; k++) { /* the texts, then their words */
+			struct rfl_span rest = rfl_span_of(texts[k % 2] ? texts[k % 2] : ""), part;
+			const char separator = k == 1 ? ';' : k == 0 ? '\n' : ' ';
+
+			while (rfl_span_next_field(&rest, separator, &part)) {
+				const char *text =
+					rfl_arena_printf(arena, "%.*s", (int)part.len, part.at);
+				size_t at = 0;
+
+				if (k >= 2 && (!strpbrk(text, "0123456789") ||
+					       (isdigit((unsigned char)*text) && part.len < 4)))
+					continue;
+				while (at < n && strcasecmp(names[at], text) != 0)
+					at++;
+				rfl_reserve(&names, &room, n + 2);
+				names[at] = at == n ? text : names[at];
+				n += at == n;
+			}
+		}
+	}
+	names[n] = NULL;
+	found = rfl_text_suggest(name, names, SUGGESTIONS, list);
+	free(names);
+	rfl_arena_free(arena);
+	return found;
+}
+
 enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name,
 			     const struct rfl_device_sheet **ret, struct rfl_err *err)
 {
-	const char **labels = rfl_alloc_array(devices->n + 1, sizeof(*labels));
 	const struct rfl_device_sheet *found = NULL;
 	struct rfl_buf list; /* the best matches, or similar names */
 	enum fit best = FIT_NONE;
@@ -241,15 +282,12 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 	char wanted[MAX_WORDS_TEXT];
 	enum rfl_rc rc = RFL_OK;
 
-	if (!labels)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	rfl_buf_init(&list, 0);
 	words_of(name, wanted);
 	for (size_t i = 0; i < devices->n; i++) {
 		const struct rfl_device_sheet *sheet = &devices->sheets[i];
 		enum fit fit = fit_sheet(wanted, sheet);
 
-		labels[i] = sheet->label;
 		if (fit == FIT_NONE || fit < best)
 			continue;
 		if (fit > best) {
@@ -267,7 +305,7 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 	else if (n > 1)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "device '%s' is ambiguous; choose one of %s%s",
 			      name, rfl_buf_str(&list), n > LISTED ? ", ..." : "");
-	else if (rfl_text_suggest(name, labels, SUGGESTIONS, &list) > 0)
+	else if (suggest(devices, name, &list) > 0)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no data sheet for '%s'; did you mean %s?",
 			      name, rfl_buf_str(&list));
 	else
@@ -275,7 +313,6 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 			      "no data sheet for '%s'; list all with 'roofline peaks devices'",
 			      name);
 	rfl_buf_fini(&list);
-	free(labels);
 	return rc;
 }
 

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "peaks/rules.h"
 
 #define ORDER_SLACK 1.05 /* tolerance for a level faster than the one before it */
 #define ABOVE_SPEC  1.05
@@ -144,7 +146,7 @@ static void check_peak(struct check *c, const char *cell, const struct rfl_peak 
 		return;
 	for (size_t i = 0; i < p->ndoubts; i++)
 		doubt(c, cause_of(p->doubts[i]), cell, "%s", p->doubts[i]);
-	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median && p->throttled)
+	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median && p->throttled && *p->throttled)
 		doubt(c, THROTTLED, cell,
 		      "throttled (%s): the fastest repeat is %.2f times the median; the value is "
 		      "what the GPU sustains",
@@ -363,5 +365,22 @@ size_t rfl_peaks_doubts(const struct rfl_peaks *p, const char *today,
 			n += put_line(&c, k, lines);
 	}
 	free(c.found);
+	return n;
+}
+
+size_t rfl_peaks_doubts_of(const char *env, json_t *value, struct rfl_buf *lines)
+{
+	json_t *root = json_pack("{s:s, s:{s:O}}", "schema_version", RFL_PEAKS_SCHEMA_VERSION,
+				 "environments", env, value);
+	struct rfl_peaks p = { .path = "measurement", .arena = rfl_arena_new() };
+	struct rfl_err err = RFL_ERR_INIT;
+	size_t n = 0;
+
+	if (rfl_peaks__parse(root, &p, &err) == RFL_OK)
+		n = rfl_peaks_doubts(&p, NULL, NULL, 0, lines);
+	else
+		rfl_log(RFL_LOG_WARN, "%s", err.msg);
+	rfl_arena_free(p.arena);
+	json_decref(root);
 	return n;
 }

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "peaks/peaks.h"
 #include "peaks/rules.h"
 #include "rfl_config.h"
 
@@ -27,7 +28,8 @@
 struct rfl_peaks_edit {
 	char *path;
 	json_t *root;
-	int lock; /* the file, locked until the edit is closed */
+	struct rfl_buf said; /* the changes, for a message when they are saved */
+	int lock;            /* the file, locked until the edit is closed */
 };
 
 static const char *text_of(const json_t *object, const char *key)
@@ -97,6 +99,7 @@ void rfl_peaks_edit_close(struct rfl_peaks_edit *e)
 		(void)remove(e->path); /* nothing was saved; who waits for the lock sees this */
 	(void)!rfl_file_unlock(e->lock, e->path, NULL);
 	json_decref(e->root);
+	rfl_buf_fini(&e->said);
 	free(e->path);
 	free(e);
 }
@@ -123,8 +126,11 @@ enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err)
 
 	if (rfl_peaks__environments(e->root) != e->root)
 		json_object_set_new(e->root, "generated_by", json_string("roofline " RFL_VERSION));
-	rc = check(e->path, e->root, err);
-	return rc ? rc : rfl_json_save(e->path, e->root, err);
+	if ((rc = check(e->path, e->root, err)) || (rc = rfl_json_save(e->path, e->root, err)))
+		return rc;
+	if (e->said.len)
+		rfl_log(RFL_LOG_INFO, "%s: %s", e->path, rfl_buf_str(&e->said));
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool replace,
@@ -133,6 +139,7 @@ enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool 
 	json_t *envs = long_envs(e), *other = NULL, *value;
 	const char *name;
 	enum rfl_rc rc = read_checked(path, &other, err);
+	size_t n = 0;
 
 	json_object_foreach(rc ? NULL : rfl_peaks__environments(other), name, value)
 	{
@@ -144,8 +151,11 @@ enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool 
 				"%s and %s differ in environment %s; use --replace to use the "
 				"one of %s, or rename it",
 				e->path, path, name, path);
+		n += !old || !json_equal(old, value);
 		json_object_set(envs, name, value);
 	}
+	rfl_buf_printf(&e->said, "%s%zu environment%s of %s", e->said.len ? ", " : "merged ", n,
+		       n == 1 ? "" : "s", path);
 	json_decref(other);
 	return rc;
 }
@@ -453,15 +463,28 @@ static enum rfl_rc refuse_sparse(const char *device, const char *key,
 	return rc;
 }
 
-static enum rfl_rc set_long(json_t *env, const struct rfl_peaks_set *set, struct rfl_err *err)
+/* "lab: fp32.vector is now 420 GFLOP/s (was 400)" */
+static void say_set(struct rfl_peaks_edit *e, const struct rfl_peaks_set *set, bool memory,
+		    const json_t *old)
+{
+	rfl_buf_printf(&e->said, "%s: %s is now %g %s", set->env, set->key, set->value,
+		       memory ? "GB/s" : rfl_peaks_unit(set->key));
+	if (json_is_number(old))
+		rfl_buf_printf(&e->said, " (was %g)", json_number_value(old));
+}
+
+static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
+			    struct rfl_err *err)
 {
 	const char *key = strncmp(set->key, "compute.", 8) == 0 ? set->key + 8 : set->key;
 	const char *level = level_of(set->key), *near;
+	const json_t *old;
 	json_t *ceiling;
 	enum rfl_rc rc;
 
 	if (!level && !rfl_rules__is_compute_key(key)) {
 		near = rfl_text_nearest(key, rfl_peaks_compute_keys);
+		near = near ? near : rfl_text_nearest(key, rfl_peaks_levels);
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"'%s' is neither a compute key such as fp32.vector nor a memory "
 				"level such as DRAM%s%s%s",
@@ -472,6 +495,9 @@ static enum rfl_rc set_long(json_t *env, const struct rfl_peaks_set *set, struct
 		   : refuse_sparse(text_of(json_object_get(env, "device"), "name"), key, set, err);
 	if (rc != RFL_OK)
 		return rc;
+	old = level ? json_object_get(find_level(env, level), "gbs")
+		    : json_object_get(json_object_get(env, "compute"), key);
+	say_set(e, set, level, json_object_get(old, "value"));
 	ceiling = json_pack("{s:s, s:f, s:{s:s}}", "status", "user", "value", set->value, "source",
 			    "title", set->source);
 	if (level)
@@ -484,8 +510,8 @@ static enum rfl_rc set_long(json_t *env, const struct rfl_peaks_set *set, struct
 }
 
 /* Accepts "peak_gbps", "fp32.peak_gflops" and "peak_gflops.fp32". */
-static enum rfl_rc set_short(const struct rfl_peaks_edit *e, json_t *env,
-			     const struct rfl_peaks_set *set, struct rfl_err *err)
+static enum rfl_rc set_short(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
+			     struct rfl_err *err)
 {
 	const char *dot = strchr(set->key, '.');
 	json_t *object = env;
@@ -506,6 +532,8 @@ static enum rfl_rc set_short(const struct rfl_peaks_edit *e, json_t *env,
 			err, RFL_EINVAL, 0,
 			"%s: environment '%s' has one value for all precisions; '%s' cannot be set",
 			e->path, set->env, set->key);
+	say_set(e, set, strstr(set->key, "peak_gbps"),
+		json_object_get(object, dot ? dot + 1 : set->key));
 	json_object_set_new(object, dot ? dot + 1 : set->key, json_real(set->value));
 	json_object_set_new(env, "source", json_string(set->source));
 	return RFL_OK;
@@ -524,7 +552,7 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 					set->device ? set->device : RFL_PEAKS_NO_DEVICE));
 		json_object_set_new(long_envs(e), set->env, env);
 	}
-	return set_long(env, set, err);
+	return set_long(e, env, set, err);
 }
 
 /* A ceiling of a data sheet: computed if the vendor's figure was not read. */
@@ -585,6 +613,7 @@ enum rfl_rc rfl_peaks_edit_sheet(struct rfl_peaks_edit *e, const char *name,
 		if (!isnan(sheet->flop_per_s[i]))
 			put_compute(json_object_get(env, "compute"), rfl_device_keys[i],
 				    sheet_ceiling(sheet, sheet->flop_per_s[i]));
+	rfl_buf_printf(&e->said, "%s: wrote the data sheet of %s", name, sheet->label);
 	if (find_level(env, "HBM"))
 		level = "HBM";
 	if (!isnan(sheet->bandwidth_bytes_per_s))

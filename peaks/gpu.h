@@ -20,6 +20,7 @@ struct rfl_gpu_spec {
 	const char *const *only; /**< NULL-terminated keys, or NULL for all */
 	int repeats;             /**< at least 3; 0: 21 */
 	double sustained_s;      /**< least duration of a full run; 0: 2 s */
+	struct rfl_cuda_places places; /**< where cuBLASLt may be */
 	/** Called before each run. May be NULL. @param when  "3 of 14" */
 	void (*progress)(const char *when, const char *what, void *ctx);
 	void *ctx;

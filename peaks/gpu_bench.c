@@ -13,8 +13,8 @@ enum { REPEATS = 21, TRIAL_REPEATS = 10, BATCH_MAX = 4096, REPEATS_MAX = 1000 };
 #define WINDOW_S       0.1
 #define WINDOW_TRIAL_S 0.005
 #define SUSTAINED_S    2.0
-#define LAUNCHES       4 /* launches of a loop in a window */
-#define ARRAY_PER_L2   8
+#define LAUNCHES       4  /* launches of a loop in a window */
+#define ARRAY_PER_L2   32 /* L2 does not forget strictly in order */
 #define ARRAY_LEAST    (INT64_C(256) << 20)
 #define LINK_BYTES     ((size_t)64 << 20)
 

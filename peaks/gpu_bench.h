@@ -24,7 +24,7 @@ struct rfl_gpu_bench {
 	rfl_cuda_address arrays[3];           /**< 0 before rfl_gpu_bench_arrays() */
 	rfl_cuda_address operands, constants; /**< of arithmetic */
 	int64_t array_bytes;                  /**< size of each array */
-	bool capped;                          /**< too little memory for 8 times L2 */
+	bool capped;                          /**< too little memory for 32 times L2 */
 	double window_s;    /**< duration of a repeat: a tenth of a run, at most 100 ms */
 	double sustained_s; /**< least duration of a full run */
 	int repeats;        /**< least number of repeats of a full run */
@@ -53,7 +53,7 @@ enum rfl_rc rfl_gpu_bench_open(int repeats, double sustained_s, struct rfl_gpu_b
 /** Accepts NULL. */
 void rfl_gpu_bench_close(struct rfl_gpu_bench *b);
 
-/** Allocate the arrays if they are not yet: 8 times L2, at least 256 MiB, or what fits. */
+/** Allocate the arrays if they are not yet: 32 times L2, at least 256 MiB, or what fits. */
 enum rfl_rc rfl_gpu_bench_arrays(struct rfl_gpu_bench *b, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The mean time of `n` pieces of work in a row, after one that is not timed. */

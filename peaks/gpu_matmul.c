@@ -17,15 +17,16 @@ enum { CANDIDATES = 8, SIZE_LEAST = 512, SIZE_FIRST = 4096, SIZE_MOST = 16384 };
 #define F32_1 0x3f800000
 #define F64_1 0x3ff0000000000000
 #define I32_1 1
-#define ROW(key_, name_, acc, capability, type_, compute_, scale, in_, out_, bytes, one_)       \
-	{                                                                                       \
-		.key = (key_), .name = (name_), .accumulate = (acc),                            \
-		.min_capability = (capability), .type = RFL_GPU_##type_,                        \
-		.compute = RFL_LT_COMPUTE_##compute_, .scale_type = RFL_LT_R_##scale,           \
-		.in = RFL_LT_R_##in_, .out = RFL_LT_R_##out_, .out_bytes = (bytes), .one = one_ \
+#define ROW(key_, name_, acc, capability, type_, compute_, scale, in_, out_, bytes, ...) \
+	{                                                                                \
+		.key = (key_), .name = (name_), .accumulate = (acc),                     \
+		.min_capability = (capability), .type = RFL_GPU_##type_,                 \
+		.compute = RFL_LT_COMPUTE_##compute_, .scale_type = RFL_LT_R_##scale,    \
+		.in = RFL_LT_R_##in_, .out = RFL_LT_R_##out_, .out_bytes = (bytes),      \
+		.one = __VA_ARGS__                                                       \
 	}
 
-/* fp32 uses the vector units. fp8 is without fast accumulation, whose sums are not fp32. */
+/* fp32 uses the vector units. The sums of fp8 with fast accumulation are not fp32. */
 static const struct rfl_gpu_product products[] = {
 	ROW("fp64.matrix", "fp64", "fp64", 80, F64, 64F, 64F, 64F, 64F, 8, F64_1),
 	ROW("fp32.vector", "fp32", "fp32", 75, F32, 32F, 32F, 32F, 32F, 4, F32_1),
@@ -34,6 +35,8 @@ static const struct rfl_gpu_product products[] = {
 	ROW("fp16.matrix.fp16acc", "fp16", "fp16", 75, F16, 16F, 16F, 16F, 16F, 2, F16_1),
 	ROW("bf16.matrix", "bf16", "fp32", 80, BF16, 32F, 32F, 16BF, 16BF, 2, F32_1),
 	ROW("fp8.matrix", "fp8 (e4m3) to bf16", "fp32", 89, E4M3, 32F, 32F, E4M3, 16BF, 2, F32_1),
+	ROW("fp8.matrix.fastacc", "fp8 (e4m3) to bf16, fast accumulation", NULL, 89, E4M3, 32F, 32F,
+	    E4M3, 16BF, 2, F32_1, .fast = true),
 	ROW("int8.matrix", "int8 to int32", "int32", 75, I8, 32I, 32I, 8I, 32I, 4, I32_1),
 };
 
@@ -71,20 +74,30 @@ static enum rfl_rc lt_check(int status, const char *call, struct rfl_err *err)
 /* ---- library ---- */
 
 enum rfl_rc rfl_gpu_matmul_open(struct rfl_gpu_matmul *m, struct rfl_gpu_bench *bench,
-				struct rfl_err *err)
+				const struct rfl_cuda_places *places, struct rfl_err *err)
 {
 #define SYMBOL(member, symbol, arguments) { #symbol, &m->calls.member, false },
 	const struct rfl_dl_symbol wanted[] = { RFL_LT_FUNCTIONS(SYMBOL){ "cublasLtGetVersion",
 									  &m->version, false } };
 	static const char *const libraries[] = { "libcublasLt.so.13", "libcublasLt.so.12",
-						 "libcublasLt.so.11", NULL };
+						 "libcublasLt.so.11" };
+	struct rfl_arena *arena = rfl_arena_new();
+	const char *names[64];
+	size_t n = 0;
 	enum rfl_rc rc;
 
 	*m = (struct rfl_gpu_matmul){ .bench = bench };
-	rc = rfl_dl_open(libraries, RFL_DL_LOAD, wanted, RFL_ARRAY_LEN(wanted), &m->dl, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(libraries); i++)
+		n += rfl_cuda_library(arena, libraries[i], "cublas", places, names + n,
+				      RFL_ARRAY_LEN(names) - 1 - n);
+	names[n] = NULL;
+	rc = rfl_dl_open(names, RFL_DL_LOAD, wanted, RFL_ARRAY_LEN(wanted), &m->dl, err);
+	rfl_arena_free(arena);
 	if (rc) {
-		rfl_err_prefix(err, "cuBLASLt was not found (it is part of CUDA toolkits and of "
-				    "CUDA builds of PyTorch; add its folder to LD_LIBRARY_PATH)");
+		rfl_err_prefix(err,
+			       "cuBLASLt was not found (it is part of CUDA toolkits and of "
+			       "CUDA builds of PyTorch; set CUDA_HOME to a toolkit, or add its "
+			       "folder to LD_LIBRARY_PATH)");
 		return rc;
 	}
 	return LT_CALL(m, create, err, &m->handle);
@@ -161,6 +174,7 @@ static enum rfl_rc prepare(struct product *s, struct rfl_gpu_matmul *m,
 	const uint64_t n = (uint64_t)size,
 		       workspace = wanted < available / 8 ? wanted : available / 8;
 	const int32_t transposed = RFL_LT_OP_T;
+	const int8_t fast = 1;
 	enum rfl_rc rc;
 
 	*s = (struct product){ .m = m, .p = p, .n = size, .workspace_bytes = (size_t)workspace };
@@ -170,6 +184,8 @@ static enum rfl_rc prepare(struct product *s, struct rfl_gpu_matmul *m,
 	    (rc = LT_CALL(m, operation_create, err, &s->operation, p->compute, p->scale_type)) ||
 	    (rc = LT_CALL(m, operation_set, err, s->operation, RFL_LT_OPERATION_TRANSA, &transposed,
 			  sizeof(transposed))) ||
+	    (p->fast && (rc = LT_CALL(m, operation_set, err, s->operation, RFL_LT_OPERATION_FAST,
+				      &fast, sizeof(fast)))) ||
 	    (rc = LT_CALL(m, layout_create, err, &s->in, p->in, n, n, size)) ||
 	    (rc = LT_CALL(m, layout_create, err, &s->out, p->out, n, n, size)) ||
 	    (rc = LT_CALL(m, preference_create, err, &s->preference)))

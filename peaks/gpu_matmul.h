@@ -74,6 +74,7 @@ struct rfl_lt_candidate { /* cublasLtMatmulHeuristicResult_t */
 	X(R_E4M3, CUDA_R_8F_E4M3, 28) \
 	X(OP_T, CUBLAS_OP_T, 1) \
 	X(OPERATION_TRANSA, CUBLASLT_MATMUL_DESC_TRANSA, 3) \
+	X(OPERATION_FAST, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 25) \
 	X(PREFERENCE_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1)
 /* clang-format on */
 
@@ -99,6 +100,7 @@ struct rfl_gpu_product {
 	const char *key;        /**< the ceiling: "bf16.matrix" */
 	const char *name;       /**< types of A and B, and of D if it differs */
 	const char *accumulate; /**< "fp32" */
+	bool fast;              /**< sums are kept in fewer bits, as libraries for training do */
 	int min_capability;
 	enum rfl_gpu_type type; /**< of A and B */
 	int compute, scale_type, in, out;
@@ -112,6 +114,7 @@ const struct rfl_gpu_product *rfl_gpu_product_at(size_t i);
 /** Open the library of CUDA 13, 12 or 11. Returns RFL_EUNAVAILABLE if there is none. Release with
  * rfl_gpu_matmul_close(), also after a failure. */
 enum rfl_rc rfl_gpu_matmul_open(struct rfl_gpu_matmul *m, struct rfl_gpu_bench *bench,
+				const struct rfl_cuda_places *places,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_gpu_matmul_close(struct rfl_gpu_matmul *m);
 

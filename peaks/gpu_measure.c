@@ -21,11 +21,22 @@
 enum { RUNS_MAX = 256 };
 
 const char *const rfl_gpu_keys[] = {
-	"fp64.vector", "fp32.vector", "fp16.vector",
-	"bf16.vector", "fp64.matrix", "tf32.matrix",
-	"fp16.matrix", "bf16.matrix", "fp16.matrix.fp16acc",
-	"fp8.matrix",  "int8.matrix", "L2",
-	"DRAM",        "link",        NULL,
+	"fp64.vector",
+	"fp32.vector",
+	"fp16.vector",
+	"bf16.vector",
+	"fp64.matrix",
+	"tf32.matrix",
+	"fp16.matrix",
+	"bf16.matrix",
+	"fp16.matrix.fp16acc",
+	"fp8.matrix",
+	"fp8.matrix.fastacc",
+	"int8.matrix",
+	"L2",
+	"DRAM",
+	"link",
+	NULL,
 };
 
 struct session {
@@ -118,7 +129,7 @@ static enum rfl_rc run_product(struct session *s, struct rfl_gpu_cell *cell,
 	enum rfl_rc rc;
 
 	if (!m->bench)
-		(void)!rfl_gpu_matmul_open(m, s->bench, &s->no_matmul);
+		(void)!rfl_gpu_matmul_open(m, s->bench, &s->spec->places, &s->no_matmul);
 	if (s->no_matmul.rc)
 		return rfl_err_pass(err, &s->no_matmul);
 	version = m->version();
@@ -531,7 +542,7 @@ static json_t *notes_json(const struct rfl_gpu_measurement *m)
 				json_sprintf(
 					"measured: DRAM, arrays of %s each%s",
 					rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
-					m->capped ? ", less than 8 times L2 or 256 MiB, for "
+					m->capped ? ", less than 32 times L2 or 256 MiB, for "
 						    "lack of free device memory"
 						  : ""));
 	}

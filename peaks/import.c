@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "peaks/measure.h"
 #include "peaks/rules.h"
@@ -25,6 +26,9 @@ const struct rfl_peaks_format *rfl_peaks_format_at(size_t i)
 	return i < RFL_ARRAY_LEN(formats) ? formats[i] : NULL;
 }
 
+const char *const rfl_peaks_format_names[] = { "ert",    "likwid-bench", "rocprof-compute",
+					       "clpeak", "nvbandwidth",  NULL };
+
 enum rfl_rc rfl_peaks_import_refuse(const struct rfl_peaks_import *in, const char *fmt, ...)
 {
 	char what[RFL_ERR_MSG_MAX];
@@ -34,11 +38,6 @@ enum rfl_rc rfl_peaks_import_refuse(const struct rfl_peaks_import *in, const cha
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	return rfl_fail(in->err, RFL_EFORMAT, 0, "%s: %s", in->name, what);
-}
-
-static enum rfl_rc no_memory(const char *name, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 }
 
 void rfl_peaks_import_init(struct rfl_peaks_import *in,
@@ -80,12 +79,12 @@ bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const 
 	return taken;
 }
 
-void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version)
+void rfl_peaks_import_version(struct rfl_peaks_import *in, const char *version)
 {
 	const size_t len = strlen(in->tool);
 
-	if (json_is_string(version))
-		snprintf(in->tool + len, sizeof(in->tool) - len, " %s", json_string_value(version));
+	if (version)
+		snprintf(in->tool + len, sizeof(in->tool) - len, " %s", version);
 	rfl_text_one_line(in->tool);
 }
 
@@ -103,23 +102,22 @@ const char *rfl_peaks_import_key(const struct rfl_peaks_import *in, const char *
 	return n->key;
 }
 
-/* The place of a key in the collected values.
- * @param key  set to the whole key, with ".1core" if it is a rate of one core
- * @return NULL: ignored if key is "", else out of memory */
+/* The place of a key in the collected values; with ".1core" if it is a rate of one core.
+ * @return NULL: there is no such key */
 static json_t *find_cell(struct rfl_peaks_import *in, const char *base, const char *name,
-			 int threads, char key[32])
+			 int threads)
 {
 	const char *scope = threads == 1 ? "core" : is_gpu(in) ? "device" : "node";
 	const bool compute = base && strchr(base, '.');
 	json_t *level;
-	char text[128];
+	char key[48], text[128];
 
-	snprintf(key, 32, "%s%s", base ? base : "", compute && threads == 1 ? ".1core" : "");
+	snprintf(key, sizeof(key), "%s%s", base ? base : "",
+		 compute && threads == 1 ? ".1core" : "");
 	if (!base || (compute && !rfl_rules__is_compute_key(key))) {
 		/* of "test/variant", list the test */
 		snprintf(text, sizeof(text), "%.*s", (int)strcspn(name, "/"), name);
 		json_object_set_new(in->ignored, text, json_true());
-		key[0] = '\0';
 		return NULL;
 	}
 	if (compute) {
@@ -141,11 +139,10 @@ static json_t *find_cell(struct rfl_peaks_import *in, const char *base, const ch
 enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, const char *name,
 				 double value, int threads)
 {
-	char whole[32];
-	json_t *cell = find_cell(in, key, name, threads, whole), *new;
+	json_t *cell = find_cell(in, key, name, threads), *new;
 
 	if (!cell)
-		return *whole ? no_memory(in->name, in->err) : RFL_OK;
+		return RFL_OK;
 	if (!(value >= RFL_RULE_LEAST && value <= RFL_RULE_LARGEST))
 		return rfl_peaks_import_refuse(
 			in, "%s: %g is not a rate from %g to %g GFLOP/s or GB/s; check its unit",
@@ -167,12 +164,9 @@ enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, c
 enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const char *name,
 				   const char *status, const char *reason)
 {
-	char key[32];
-	json_t *cell = find_cell(in, rfl_peaks_import_key(in, name), name, 0, key), *new;
+	json_t *cell = find_cell(in, rfl_peaks_import_key(in, name), name, 0), *new;
 
-	if (!cell)
-		return *key ? no_memory(in->name, in->err) : RFL_OK;
-	if (json_object_size(cell) > 0)
+	if (!cell || json_object_size(cell) > 0)
 		return RFL_OK;
 	new = json_pack("{s:s, s:n, s:o}", "status", status, "value", "reason",
 			json_sprintf("%s: %s", in->tool, *reason ? reason : status));
@@ -185,10 +179,31 @@ enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const char *name
 
 /* --- files --- */
 
+enum rfl_rc rfl_peaks_import_csv(struct rfl_peaks_import *in, const char *const *names, int *at,
+				 enum rfl_rc (*row)(struct rfl_peaks_import *in,
+						    const struct rfl_csv *csv, const int *at))
+{
+	struct rfl_csv *csv = NULL;
+	bool more = true;
+	enum rfl_rc rc = rfl_csv_open_text(in->text.at, in->text.len, in->name, &csv, in->err);
+
+	for (size_t i = 0; rc == RFL_OK && names[i]; i++)
+		rc = rfl_csv_need(csv, names[i], &at[i], in->err);
+	while (rc == RFL_OK && !(rc = rfl_csv_next(csv, &more, in->err)) && more)
+		rc = csv->nfields == csv->ncolumns
+			     ? row(in, csv, at)
+			     : rfl_peaks_import_refuse(
+				       in, "line %zu: %zu fields, but the header has %zu",
+				       csv->line, csv->nfields, csv->ncolumns);
+	rfl_csv_close(csv);
+	return rc;
+}
+
 static enum rfl_rc find_format(struct rfl_peaks_import *in)
 {
 	const char *from = in->options->from;
 	struct rfl_buf list;
+	enum rfl_rc rc = RFL_OK;
 
 	rfl_buf_init(&list, 0);
 	in->format = NULL;
@@ -197,14 +212,11 @@ static enum rfl_rc find_format(struct rfl_peaks_import *in)
 			in->format = formats[i];
 		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", formats[i]->name);
 	}
-	if (!in->format && from)
-		(void)rfl_fail(in->err, RFL_EINVAL, 0, "unknown format '%s'; use one of: %s", from,
-			       rfl_buf_str(&list));
-	else if (!in->format)
-		(void)rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
-					      rfl_buf_str(&list));
+	if (!in->format)
+		rc = rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
+					     rfl_buf_str(&list));
 	rfl_buf_fini(&list);
-	return in->format ? RFL_OK : from ? RFL_EINVAL : RFL_EFORMAT;
+	return rc;
 }
 
 /* One device must have been taken. */
@@ -263,17 +275,15 @@ enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret
 			     : *in->device       ? in->device
 						 : RFL_PEAKS_NO_DEVICE;
 	const char *const absent = "not in the imported files";
-	json_t *compute = json_deep_copy(in->compute), *memory = json_deep_copy(in->memory);
-	json_t *env;
+	json_t *compute, *memory;
 
-	if (json_object_size(compute) == 0 && json_array_size(memory) == 0) {
-		json_decref(compute);
-		json_decref(memory);
+	if (json_object_size(in->compute) == 0 && json_array_size(in->memory) == 0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: no name in the file is that of a known "
 				"ceiling; see docs/peaks.md",
 				in->name);
-	}
+	compute = json_deep_copy(in->compute);
+	memory = json_deep_copy(in->memory);
 	/* both must have an entry */
 	if (json_object_size(compute) == 0)
 		json_object_set_new(compute, "fp32.vector",
@@ -282,10 +292,7 @@ enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret
 		json_array_append_new(memory, json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
 							is_gpu(in) ? "device" : "node", "gbs",
 							rfl_measure_no_ceiling("unknown", absent)));
-	env = json_pack("{s:s, s:{s:s}, s:o, s:o}", "kind", is_gpu(in) ? "gpu" : "cpu", "device",
-			"name", device, "compute", compute, "memory", memory);
-	if (!env)
-		return no_memory(in->name, err);
-	*ret = env;
-	return RFL_OK;
+	*ret = json_pack("{s:s, s:{s:s}, s:o, s:o}", "kind", is_gpu(in) ? "gpu" : "cpu", "device",
+			 "name", device, "compute", compute, "memory", memory);
+	return *ret ? RFL_OK : rfl_peaks_import_refuse(in, "'%s' is not UTF-8 text", device);
 }

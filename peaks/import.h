@@ -14,10 +14,11 @@
 #include "base/err.h"
 #include "base/text.h"
 
+struct rfl_csv;
 struct rfl_peaks_env;
 
 struct rfl_peaks_import_options {
-	const char *from;   /**< name of a format; NULL: detect it */
+	const char *from;   /**< one of rfl_peaks_format_names; NULL: detect it */
 	const char *device; /**< name for the environment; NULL: the one in the files */
 	const char *select; /**< the device in the files, by name or number; NULL: the only one */
 	const char *kind;   /**< "cpu" or "gpu"; NULL: as the format says */
@@ -61,6 +62,9 @@ extern const struct rfl_peaks_format rfl_peaks_format_ert, rfl_peaks_format_likw
 /** The i-th format, or NULL. */
 const struct rfl_peaks_format *rfl_peaks_format_at(size_t i);
 
+/** The names of the formats, in this order; ends with NULL. */
+extern const char *const rfl_peaks_format_names[];
+
 /** @param options  borrowed */
 void rfl_peaks_import_init(struct rfl_peaks_import *in,
 			   const struct rfl_peaks_import_options *options);
@@ -83,8 +87,13 @@ json_t *rfl_peaks_export_ert(const struct rfl_peaks_env *env, struct rfl_buf *sk
 
 /* --- for the formats --- */
 
-/* Add the tool's version, a JSON string, to its name. */
-void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version);
+/* Add the tool's version to its name. @param version  NULL: unknown */
+void rfl_peaks_import_version(struct rfl_peaks_import *in, const char *version);
+
+/* Read the text as CSV with these columns. @param at  set to their places */
+enum rfl_rc rfl_peaks_import_csv(struct rfl_peaks_import *in, const char *const *names, int *at,
+				 enum rfl_rc (*row)(struct rfl_peaks_import *in,
+						    const struct rfl_csv *csv, const int *at));
 
 /* Note a device of the file. @param id  its name or number, for --select
  * @return whether its values are to be taken */

@@ -1,9 +1,10 @@
-/* import_clpeak.c - the results of clpeak: from --json-file or --csv-file, in its format 2, or from
- * --xml-file of version 1. */
+/* import_clpeak.c - the results of clpeak: from --json-file, --csv-file or --xml-file, in its
+ * format 2, or from --xml-file of version 1. */
 #include <expat.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/csv.h"
 #include "base/json.h"
 #include "peaks/import.h"
@@ -53,9 +54,11 @@ static const struct rfl_peaks_name names[] = {
 };
 
 /* The members of a JSON entry, and the columns of the CSV file. */
-enum { VERSION, BACKEND, DEVICE, TEST, METRIC, UNIT, STATUS, REASON, FIELDS };
-static const char *const fields[FIELDS] = { "format_version", "backend", "device", "test",
-					    "metric",         "unit",    "status", "reason" };
+enum { VERSION, BACKEND, DEVICE, TEST, METRIC, UNIT, STATUS, REASON, VALUE, FIELDS };
+static const char *const fields[FIELDS + 1] = {
+	"format_version", "backend", "device", "test",  "metric",
+	"unit",           "status",  "reason", "value", NULL,
+};
 
 static bool detect(struct rfl_span head)
 {
@@ -106,56 +109,71 @@ static enum rfl_rc check_version(const struct rfl_peaks_import *in, const char *
 						 version);
 }
 
-static enum rfl_rc read_csv(struct rfl_peaks_import *in)
+static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *csv, const int *at)
 {
 	const char *text[FIELDS];
-	int at[FIELDS], value_at = -1;
-	struct rfl_csv *csv = NULL;
-	bool more = true;
-	double value;
-	enum rfl_rc rc = rfl_csv_open_text(in->text.at, in->text.len, in->name, &csv, in->err);
+	double value = 0;
+	enum rfl_rc rc;
 
-	for (size_t i = 0; rc == RFL_OK && i < FIELDS; i++)
-		rc = rfl_csv_need(csv, fields[i], &at[i], in->err);
-	if (rc == RFL_OK)
-		rc = rfl_csv_need(csv, "value", &value_at, in->err);
-	while (rc == RFL_OK && !(rc = rfl_csv_next(csv, &more, in->err)) && more) {
-		if (csv->nfields != csv->ncolumns)
-			rc = rfl_peaks_import_refuse(in,
-						     "line %zu: %zu fields, but the header has %zu",
-						     csv->line, csv->nfields, csv->ncolumns);
-		for (size_t i = 0; i < FIELDS; i++)
-			text[i] = rfl_csv_text(csv, at[i]);
-		if (rc == RFL_OK && !(rc = check_version(in, text[VERSION])) &&
-		    !(rc = rfl_csv_double(csv, value_at, &value, in->err)))
-			rc = take(in, text, value);
-	}
-	rfl_csv_close(csv);
-	return rc;
+	for (size_t i = 0; i < FIELDS; i++)
+		text[i] = rfl_csv_text(csv, at[i]);
+	if ((rc = check_version(in, text[VERSION])) ||
+	    (rc = rfl_csv_double(csv, at[VALUE], &value, in->err)))
+		return rc;
+	return take(in, text, value);
 }
 
-/* In XML, a device contains an element for each test, named after it and with a unit, and a test
- * contains an element for each metric, unless there is only one. */
+/* In XML, a device contains an element for each test with its unit, and a test one for each metric.
+ * In version 1, which does not name its format, these elements have the names of tests and metrics,
+ * and a test may have no metric but one value. */
 struct xml {
 	struct rfl_peaks_import *in;
 	XML_Parser parser;
-	char device[256], test[64], unit[16];
+	char fields[FIELDS][256];
 	struct rfl_buf text; /* since the last tag */
 	enum rfl_rc rc;
 };
 
+static void set(struct xml *x, int field, const char *text)
+{
+	snprintf(x->fields[field], sizeof(x->fields[field]), "%s", text);
+}
+
 static void XMLCALL begin_element(void *ctx, const char *name, const char **attributes)
 {
+	static const struct {
+		const char *element, *attribute;
+		int field;
+	} places[] = {
+		{ "clpeak", "format_version", VERSION },
+		{ "device", "name", DEVICE },
+		{ "run", "device", DEVICE },
+		{ "run", "backend", BACKEND },
+		{ "test", "name", TEST },
+		{ "test", "unit", UNIT },
+		{ "metric", "name", METRIC },
+		{ "metric", "status", STATUS },
+		{ "metric", "reason", REASON },
+	};
 	struct xml *x = ctx;
 
 	rfl_buf_reset(&x->text);
-	for (; attributes[0]; attributes += 2)
-		if (strcmp(name, "device") == 0 && strcmp(attributes[0], "name") == 0) {
-			snprintf(x->device, sizeof(x->device), "%s", attributes[1]);
-		} else if (strcmp(attributes[0], "unit") == 0) {
-			snprintf(x->test, sizeof(x->test), "%s", name);
-			snprintf(x->unit, sizeof(x->unit), "%s", attributes[1]);
+	set(x, STATUS, "ok");
+	set(x, REASON, "");
+	for (; attributes[0]; attributes += 2) {
+		for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
+			if (strcmp(name, places[i].element) == 0 &&
+			    strcmp(attributes[0], places[i].attribute) == 0)
+				set(x, places[i].field, attributes[1]);
+		if (!*x->fields[VERSION] && strcmp(attributes[0], "unit") == 0) {
+			set(x, TEST, name);
+			set(x, UNIT, attributes[1]);
 		}
+		if (strcmp(attributes[0], "clpeak_version") == 0)
+			rfl_peaks_import_version(x->in, attributes[1]);
+		if (x->rc == RFL_OK && strcmp(attributes[0], fields[VERSION]) == 0)
+			x->rc = check_version(x->in, attributes[1]);
+	}
 }
 
 static void XMLCALL add_text(void *ctx, const char *text, int len)
@@ -166,46 +184,45 @@ static void XMLCALL add_text(void *ctx, const char *text, int len)
 static void XMLCALL end_element(void *ctx, const char *name)
 {
 	struct xml *x = ctx;
-	const char *begin = rfl_buf_str(&x->text);
+	const bool first = !*x->fields[VERSION]; /* version 1 */
+	const char *begin = rfl_buf_str(&x->text), *text[FIELDS];
 	const struct rfl_span value = rfl_span_of(begin + strspn(begin, " \t\n"));
-	const char *const text[FIELDS] = {
-		[BACKEND] = "OpenCL", [DEVICE] = x->device, [TEST] = x->test,
-		[METRIC] = name,      [UNIT] = x->unit,     [STATUS] = "ok",
-	};
-	double number;
+	double number = 0;
 
 	if (x->rc == RFL_OK)
 		x->rc = rfl_buf_check(&x->text, x->in->name, x->in->err);
-	if (x->rc == RFL_OK && *x->test && value.len > 0)
-		x->rc = rfl_span_number(value, &number)
+	if (first)
+		set(x, METRIC, name);
+	for (size_t i = 0; i < FIELDS; i++)
+		text[i] = x->fields[i];
+	if (x->rc == RFL_OK && *text[TEST] && (first ? value.len > 0 : strcmp(name, "metric") == 0))
+		x->rc = strcmp(text[STATUS], "ok") != 0 || rfl_span_number(value, &number)
 				? take(x->in, text, number)
 				: rfl_peaks_import_refuse(x->in,
 							  "line %lu: %s: '%.*s' is not a number",
-							  XML_GetCurrentLineNumber(x->parser), name,
-							  RFL_SPAN_ARG(value));
-	if (strcmp(name, x->test) == 0)
-		x->test[0] = '\0';
+							  XML_GetCurrentLineNumber(x->parser),
+							  text[METRIC], RFL_SPAN_ARG(value));
+	if (first && strcmp(name, text[TEST]) == 0)
+		set(x, TEST, "");
 	rfl_buf_reset(&x->text);
 }
 
 static enum rfl_rc read_xml(struct rfl_peaks_import *in)
 {
 	struct xml x = { .in = in, .parser = XML_ParserCreate(NULL) };
-	enum XML_Error error;
 
 	if (!x.parser)
-		return rfl_fail(in->err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
+		rfl_out_of_memory();
 	rfl_buf_init(&x.text, 4096);
+	set(&x, BACKEND, "OpenCL");
 	XML_SetUserData(x.parser, &x);
 	XML_SetElementHandler(x.parser, begin_element, end_element);
 	XML_SetCharacterDataHandler(x.parser, add_text);
 	if (XML_Parse(x.parser, in->text.at, (int)in->text.len, 1) != XML_STATUS_OK &&
-	    x.rc == RFL_OK) {
-		error = XML_GetErrorCode(x.parser);
-		x.rc = rfl_fail(in->err, error == XML_ERROR_NO_MEMORY ? RFL_ENOMEM : RFL_EFORMAT, 0,
-				"%s:%lu: %s", in->name, XML_GetCurrentLineNumber(x.parser),
-				XML_ErrorString(error));
-	}
+	    x.rc == RFL_OK)
+		x.rc = rfl_fail(in->err, RFL_EFORMAT, 0, "%s:%lu: %s", in->name,
+				XML_GetCurrentLineNumber(x.parser),
+				XML_ErrorString(XML_GetErrorCode(x.parser)));
 	XML_ParserFree(x.parser);
 	rfl_buf_fini(&x.text);
 	return x.rc;
@@ -217,24 +234,27 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	const char *text[FIELDS] = { NULL };
 	json_t *root = NULL;
 	char number[16];
+	int at[FIELDS];
 	enum rfl_rc rc;
 
 	if (!rfl_span_starts(rfl_span_trim(in->text), "{"))
-		return rfl_span_has(in->text, "<clpeak ") ? read_xml(in) : read_csv(in);
+		return rfl_span_has(in->text, "<clpeak ")
+			       ? read_xml(in)
+			       : rfl_peaks_import_csv(in, fields, at, read_row);
 	rc = rfl_json_loads(in->text.at, in->text.len, in->name, &root, in->err);
 	if (rc != RFL_OK)
 		return rc;
 	snprintf(number, sizeof(number), "%lld",
 		 (long long)json_integer_value(json_object_get(root, fields[VERSION])));
 	rc = check_version(in, number);
-	rfl_peaks_import_version(in, json_object_get(root, "clpeak_version"));
+	rfl_peaks_import_version(in, json_string_value(json_object_get(root, "clpeak_version")));
 	entries = json_object_get(root, "entries");
 	if (rc == RFL_OK && !json_is_array(entries))
 		rc = rfl_peaks_import_refuse(in, "/entries: must be a list");
 	for (size_t i = 0; rc == RFL_OK && i < json_array_size(entries); i++) {
 		entry = json_array_get(entries, i);
 		value = json_object_get(entry, "value");
-		for (size_t f = 0; rc == RFL_OK && f < FIELDS; f++) {
+		for (size_t f = 0; rc == RFL_OK && f < VALUE; f++) {
 			text[f] = json_string_value(json_object_get(entry, fields[f]));
 			if (!text[f] && f >= BACKEND && f <= UNIT)
 				rc = rfl_peaks_import_refuse(

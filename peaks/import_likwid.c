@@ -6,13 +6,14 @@
 
 #define LEVEL "DRAM" /* stands for the level that the user gives */
 
-/* The tests "amd_zen" mix multiply-adds with additions. Loops that only store are no ceiling of
- * programs, which also read. */
+/* The tests "amd_zen_..._fma_add" run additions beside multiply-adds. Loops that only store are no
+ * ceiling of programs, which also read. */
 static const struct rfl_peaks_name names[] = {
 	{ "peakflops", "fp64.scalar" },
 	{ "peakflops_fma", "fp64.scalar" },
 	{ "peakflops_sp", "fp32.scalar" },
 	{ "peakflops_sp_fma", "fp32.scalar" },
+	{ "peakflops_amd_*_fma_add", "fp64.vector.fmaadd" },
 	{ "peakflops_amd_*", NULL },
 	{ "peakflops_sp_*_fma", "fp32.vector" },
 	{ "peakflops_sp_*", "fp32.vector.nofma" },

@@ -76,7 +76,7 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	in->gpu = true;
 	top = json_object_get(root, "nvbandwidth");
 	tests = json_object_get(top, "testcases");
-	rfl_peaks_import_version(in, json_object_get(top, "version"));
+	rfl_peaks_import_version(in, json_string_value(json_object_get(top, "version")));
 	if (!json_is_array(tests))
 		rc = rfl_peaks_import_refuse(in, "/nvbandwidth/testcases: must be a list");
 	for (size_t i = 0; rc == RFL_OK && i < json_array_size(tests); i++)

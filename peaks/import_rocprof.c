@@ -13,6 +13,7 @@ static const struct rfl_peaks_name names[] = {
 	{ "FP16Flops", "fp16.vector" },
 	{ "FP32Flops", "fp32.vector" },
 	{ "FP64Flops", "fp64.vector" },
+	{ "BF16Flops", "bf16.vector" },
 	{ "I8Ops", "int8.vector" },
 	{ "MFMAF64Flops", "fp64.matrix" },
 	{ "MFMAF32Flops", "fp32.matrix" },
@@ -31,15 +32,12 @@ static bool detect(struct rfl_span head)
 	       rfl_span_has(line, "Bw") && rfl_span_has(line, "Flops");
 }
 
-static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *csv, int device)
+static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *csv, const int *at)
 {
 	enum rfl_rc rc = RFL_OK;
 
 	in->gpu = true;
-	if (csv->nfields != csv->ncolumns)
-		return rfl_peaks_import_refuse(in, "line %zu: %zu fields, but the header has %zu",
-					       csv->line, csv->nfields, csv->ncolumns);
-	if (!rfl_peaks_import_device(in, rfl_csv_text(csv, device), NULL))
+	if (!rfl_peaks_import_device(in, rfl_csv_text(csv, at[0]), NULL))
 		return RFL_OK;
 	for (int i = 0; rc == RFL_OK && i < (int)csv->ncolumns; i++) {
 		const char *name = csv->columns[i];
@@ -48,7 +46,7 @@ static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *c
 		double value = 0;
 
 		/* the limits of the confidence interval are not ceilings */
-		if (i == device || rfl_span_ends(column, "Low") || rfl_span_ends(column, "High"))
+		if (i == at[0] || rfl_span_ends(column, "Low") || rfl_span_ends(column, "High"))
 			continue;
 		if (!rfl_num_is_missing(text.at, text.len))
 			rc = rfl_csv_double(csv, i, &value, in->err);
@@ -63,17 +61,10 @@ static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *c
 
 static enum rfl_rc read_file(struct rfl_peaks_import *in)
 {
-	struct rfl_csv *csv = NULL;
-	bool more = true;
-	int device = -1;
-	enum rfl_rc rc = rfl_csv_open_text(in->text.at, in->text.len, in->name, &csv, in->err);
+	static const char *const columns[] = { "device", NULL };
+	int at[1];
 
-	if (rc == RFL_OK)
-		rc = rfl_csv_need(csv, "device", &device, in->err);
-	while (rc == RFL_OK && !(rc = rfl_csv_next(csv, &more, in->err)) && more)
-		rc = read_row(in, csv, device);
-	rfl_csv_close(csv);
-	return rc;
+	return rfl_peaks_import_csv(in, columns, at, read_row);
 }
 
 const struct rfl_peaks_format rfl_peaks_format_rocprof = {

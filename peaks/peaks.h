@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "machine/machine.h"
 #include "peaks/devices.h"
 
 enum rfl_peak_status {
@@ -29,25 +30,44 @@ enum rfl_peak_status {
 struct rfl_peak_stats {
 	int64_t n;               /**< 0: no statistics */
 	double median, min, max; /**< FLOP/s or byte/s; NaN if absent */
+	double spread;           /**< (max - min) / median; NaN if absent */
 };
 
+/** What other programs and the hypervisor took during the repeats; shares are fractions. */
+struct rfl_peak_interference {
+	int64_t disturbed, discarded, switches;
+	double off_cpu, steal, other_load; /**< NaN: not known */
+};
+
+/** A ceiling, as in the file. Members that are not recorded are NULL, 0 or NaN. */
 struct rfl_peak {
 	enum rfl_peak_status status;
 	double value;       /**< FLOP/s or byte/s; NaN unless measured, spec, derived or user */
 	double spec;        /**< data sheet value in addition to a measured one; NaN if absent */
 	const char *reason; /**< why unknown, unsupported or failed; otherwise NULL */
 	const char *source; /**< title of the source if spec, derived or user; otherwise NULL */
-	const char *kernel; /**< if measured, such as "24 chains of FMA, AVX-512"; otherwise NULL */
-	const char *measured_at;
-	int threads;               /**< number of threads if measured; 0: not recorded */
-	double clock_hz;           /**< clock during the measurement; NaN: not recorded */
-	double power_limit_w;      /**< NaN: not recorded */
-	const char *throttled;     /**< reasons for lower clocks; NULL: none recorded */
-	int64_t working_set_bytes; /**< working set of a measured bandwidth; 0: not recorded */
+	/* how it was measured */
+	const char *kernel; /**< "24 chains of FMA, AVX-512" */
+	const char *tool, *measured_at, *bytes_counted, *input, *accumulate;
+	enum rfl_known nt_stores;
+	int accumulators;
+	int64_t working_set_bytes; /**< of a bandwidth */
+	size_t nplateau, nshape;
+	int64_t *plateau_bytes, *shape;
 	struct rfl_peak_stats stats;
+	/* and in which conditions */
+	int threads;
+	const char *pinning;
+	enum rfl_known huge_pages;
+	double clock_hz, power_w, power_limit_w, temp_c, sustained_s;
+	const char *throttled; /**< reasons for lower clocks, "a, b"; "": none */
+	const struct rfl_peak_interference *interference;
 	size_t ndoubts;
 	const char **doubts; /**< found during the measurement */
 };
+
+/** A ceiling without anything. */
+extern const struct rfl_peak rfl_peak_none;
 
 struct rfl_peak_compute {
 	const char *key;  /**< "fp32.vector", "fp32.vector.1core", "bf16.matrix"; in the short form
@@ -86,11 +106,15 @@ struct rfl_peaks_env {
 	const char *kind;   /**< "cpu" or "gpu"; NULL in the short form */
 	const char *device; /**< name reported by the driver or cpuid; NULL if unknown */
 	int units;          /**< number of SMs or cores; 0 if unknown */
-	bool virtualised;   /**< measured in a virtual machine */
-	bool ecc;           /**< it has RFL_PEAKS_NOTE_ECC */
-	size_t ncompute;
+	const char *vendor, *capability, *uuid; /**< of the device */
+	int64_t memory_bytes;
+	const char *os, *kernel, *driver, *cuda_runtime, *compiler, *governor; /**< of the host */
+	enum rfl_known virtualised, smt;
+	int numa_nodes;
+	bool ecc; /**< it has RFL_PEAKS_NOTE_ECC */
+	size_t nisa, nnotes, ncompute, nlevels;
+	const char **isa, **notes;
 	struct rfl_peak_compute *compute;
-	size_t nlevels;
 	struct rfl_peak_level *levels; /**< fastest first */
 };
 
@@ -120,7 +144,12 @@ enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *name, stru
 /** Accepts NULL. */
 void rfl_peaks_free(struct rfl_peaks *p);
 
+/** NULL if there is no such environment. */
 const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char *env);
+
+/** The same, but RFL_ENOTFOUND with the most similar name, or all. */
+enum rfl_rc rfl_peaks_get(const struct rfl_peaks *p, const char *env,
+			  const struct rfl_peaks_env **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The compute ceiling of a precision and unit class, for example "fp32.vector". In the short form,
  * a value without a precision applies to every key, a value for "fp32" to "fp32.*", and a value for

@@ -4,9 +4,7 @@
 #include "peaks/peaks.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -112,30 +110,16 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err)
 
 /* --- one environment --- */
 
-static enum rfl_rc parse_long(const json_t *value, struct rfl_peaks_env *env, struct rfl_reader *r)
+static void parse_long(struct rfl_bind *b, const json_t *value, struct rfl_peaks_env *env)
 {
-	const json_t *notes = json_object_get(value, "notes");
-	enum rfl_rc rc;
-
 	if (json_is_null(value))
-		return rfl_where_fail(&r->where, r->err,
-				      "must not be null; measure the environment with 'roofline "
-				      "peaks measure' or remove it");
-	rc = rfl_rules__read(value, rfl_rules_environment, env, r);
-	if (rc != RFL_OK)
-		return rc;
-	for (size_t i = 0; i < json_array_size(notes); i++)
-		env->ecc |= strcmp(json_string_value(json_array_get(notes, i)),
-				   RFL_PEAKS_NOTE_ECC) == 0;
-	for (struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++) {
-		const bool part = rfl_peaks_is_part(env, l);
-
-		l->cell = rfl_arena_printf(r->arena, "memory.%s%s%s.gbs", l->level, part ? "." : "",
-					   part ? l->scope : "");
-		if (!l->cell)
-			return rfl_rules__no_memory(r);
-	}
-	return RFL_OK;
+		rfl_bind_refuse(b, "must not be null; measure the environment with 'roofline "
+				   "peaks measure' or remove it");
+	rfl_bind_read(b, value, rfl_rules_environment, env);
+	for (size_t i = 0; i < env->nnotes && !b->rc; i++)
+		env->ecc |= strcmp(env->notes[i], RFL_PEAKS_NOTE_ECC) == 0;
+	if (!b->rc)
+		rfl_rules__name_cells(env, b->arena);
 }
 
 /*
@@ -161,30 +145,26 @@ bool rfl_peaks__is_short(const json_t *value)
 
 /* Add one number in GFLOP/s or GB/s, or null. Bandwidth does not depend on precision: it may be
  * repeated, but all values must be equal. */
-static enum rfl_rc add(struct rfl_peaks_env *env, const char *key, const json_t *value,
-		       const char *source, const char *cell, struct rfl_reader *r)
+static void add(struct rfl_bind *b, struct rfl_peaks_env *env, const char *key, const json_t *value,
+		const char *source, const char *cell)
 {
 	const struct rfl_peak_level *l = &env->levels[0];
-	struct rfl_peak peak = rfl_rules__no_peak;
-	enum rfl_rc rc;
+	struct rfl_peak peak = rfl_peak_none;
 
 	for (size_t i = 0; key && i < env->ncompute; i++)
 		if (strcmp(env->compute[i].key, key) == 0)
-			return rfl_where_fail(&r->where, r->err,
-					      "also given as %s; remove one of them",
-					      env->compute[i].cell);
+			rfl_bind_refuse(b, "also given as %s; remove one of them",
+					env->compute[i].cell);
 	if (json_is_null(value)) {
 		peak.reason = "null in the peaks file";
 	} else {
-		rc = rfl_rules__rate(value, "write null if it is unknown", &peak.value, r);
-		if (rc != RFL_OK)
-			return rc;
+		rfl_rules__rate(b, value, "write null if it is unknown", &peak.value);
 		peak.status = RFL_PEAK_USER;
 		peak.source = source;
 	}
-	cell = rfl_arena_strdup(r->arena, cell);
-	if (!cell)
-		return rfl_rules__no_memory(r);
+	if (b->rc)
+		return;
+	cell = rfl_arena_strdup(b->arena, cell);
 	if (key)
 		env->compute[env->ncompute++] =
 			(struct rfl_peak_compute){ .key = key, .cell = cell, .peak = peak };
@@ -193,82 +173,63 @@ static enum rfl_rc add(struct rfl_peaks_env *env, const char *key, const json_t 
 			.level = "DRAM", .scope = "device", .cell = cell, .peak = peak
 		};
 	else if (peak.value != l->peak.value && !(isnan(peak.value) && isnan(l->peak.value)))
-		return rfl_where_fail(
-			&r->where, r->err,
-			"differs from %s; bandwidth does not depend on precision, so write one "
-			"peak_gbps next to the precisions",
-			l->cell);
-	return RFL_OK;
+		rfl_bind_refuse(b,
+				"differs from %s; bandwidth does not depend on precision, so write "
+				"one peak_gbps next to the precisions",
+				l->cell);
 }
 
 /* Read a member of the environment: "peak_gflops" or "peak_gbps" with one value or an object of
  * precisions, or a precision with an object of these two. */
-static enum rfl_rc take_member(struct rfl_peaks_env *env, const char *name, const json_t *item,
-			       const char *source, struct rfl_reader *r)
+static void take_member(struct rfl_bind *b, struct rfl_peaks_env *env, const char *name,
+			const json_t *item, const char *source)
 {
 	const bool precision = strncmp(name, "peak_", 5) != 0;
 	const char *const *keys = precision ? peak_keys : precisions;
-	enum rfl_rc rc;
 
-	if (!json_is_object(item))
-		return precision
-			       ? rfl_where_fail(&r->where, r->err,
-						"must be an object such as {\"peak_gflops\": 420}")
-			       : add(env, strcmp(name, "peak_gflops") == 0 ? "*" : NULL, item,
-				     source, name, r);
-	rc = rfl_json_only_keys(item, keys, r->where.file, r->where.pointer, r->err);
-	if (rc == RFL_OK && json_object_size(item) == 0)
-		rc = rfl_where_fail(
-			&r->where, r->err,
-			precision ? "is empty; add the key \"peak_gflops\""
-				  : "must be a number, null, or a non-empty object of precisions");
-	for (; rc == RFL_OK && *keys; keys++) {
+	if (!json_is_object(item) && precision)
+		rfl_bind_refuse(b, "must be an object such as {\"peak_gflops\": 420}");
+	else if (!json_is_object(item))
+		add(b, env, strcmp(name, "peak_gflops") == 0 ? "*" : NULL, item, source, name);
+	else if (!b->rc)
+		b->rc = rfl_where_only_keys(&b->at, item, keys, b->err);
+	if (json_is_object(item) && json_object_size(item) == 0)
+		rfl_bind_refuse(
+			b, precision
+				   ? "is empty; add the key \"peak_gflops\""
+				   : "must be a number, null, or a non-empty object of precisions");
+	for (; json_is_object(item) && !b->rc && *keys; keys++) {
 		const json_t *each = json_object_get(item, *keys);
 		const bool compute = strcmp(precision ? *keys : name, "peak_gflops") == 0;
-		const size_t mark = rfl_where_key(&r->where, *keys);
+		const size_t mark = rfl_where_key(&b->at, *keys);
 		char cell[64];
 
 		snprintf(cell, sizeof(cell), "%s.%s", name, *keys);
 		if (each)
-			rc = add(env,
-				 !compute    ? NULL
-				 : precision ? name
-					     : *keys,
-				 each, source, cell, r);
-		rfl_where_up(&r->where, mark);
+			add(b, env, !compute ? NULL : precision ? name : *keys, each, source, cell);
+		rfl_where_up(&b->at, mark);
 	}
-	return rc;
 }
 
-static enum rfl_rc parse_short(const json_t *value, struct rfl_peaks_env *env, struct rfl_reader *r)
+static void parse_short(struct rfl_bind *b, const json_t *value, struct rfl_peaks_env *env)
 {
-	const json_t *given = json_object_get(value, "source");
-	const char *source = "entered by the user (short form)";
-	enum rfl_rc rc =
-		rfl_json_only_keys(value, env_keys, r->where.file, r->where.pointer, r->err);
+	const struct rfl_member source = { "source", .kind = RFL_BIND_TEXT,
+					   .size = sizeof(const char *), .filled = true };
+	const char *given = "entered by the user (short form)";
 
-	if (rc != RFL_OK)
-		return rc;
+	b->rc = rfl_where_only_keys(&b->at, value, env_keys, b->err);
+	rfl_bind_key(b, value, &source, &given);
 	env->short_form = true;
-	env->compute = rfl_arena_array(r->arena, RFL_ARRAY_LEN(precisions), sizeof(*env->compute));
-	env->levels = rfl_arena_array(r->arena, 1, sizeof(*env->levels));
-	if (given && (!json_is_string(given) || !*json_string_value(given))) {
-		(void)rfl_where_key(&r->where, "source");
-		return rfl_where_fail(&r->where, r->err, "must be a non-empty string");
-	}
-	if (given)
-		source = rfl_arena_strdup(r->arena, json_string_value(given));
-	if (!env->compute || !env->levels || !source)
-		return rfl_rules__no_memory(r);
-	for (const char *const *key = env_keys; rc == RFL_OK && *key; key++) {
+	env->compute = rfl_arena_array(b->arena, RFL_ARRAY_LEN(precisions), sizeof(*env->compute));
+	env->levels = rfl_arena_array(b->arena, 1, sizeof(*env->levels));
+	for (const char *const *key = env_keys; !b->rc && *key; key++) {
 		const json_t *item = json_object_get(value, *key);
-		const size_t mark = rfl_where_key(&r->where, *key);
+		const size_t mark = rfl_where_key(&b->at, *key);
 
-		if (item && item != given)
-			rc = take_member(env, *key, item, source, r);
-		rfl_where_up(&r->where, mark);
+		if (item && strcmp(*key, "source") != 0)
+			take_member(b, env, *key, item, given);
+		rfl_where_up(&b->at, mark);
 	}
-	return rc;
 }
 
 /* --- the file --- */
@@ -283,117 +244,99 @@ json_t *rfl_peaks__environments(json_t *root)
 	return is_long_file(root) ? json_object_get(root, "environments") : root;
 }
 
-static enum rfl_rc check_top(const json_t *root, struct rfl_reader *r)
+/* Read after the other members. */
+static void no_value(struct rfl_bind *b, const json_t *value, void *member)
 {
-	static const char *const keys[] = { "$schema", "generated_by", "schema_version",
-					    "environments", NULL };
-	const struct rfl_where *w = &r->where;
-	const json_t *version = json_object_get(root, "schema_version");
-	const char *text = json_string_value(version);
-	enum rfl_rc rc = rfl_json_only_keys(root, keys, w->file, w->pointer, r->err);
+	(void)b, (void)value, (void)member;
+}
 
-	if (rc == RFL_OK && !version)
-		rc = rfl_where_fail(w, r->err,
-				    "the key \"schema_version\" is missing; add "
-				    "\"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
-	if (rc == RFL_OK && (!text || strcmp(text, RFL_PEAKS_SCHEMA_VERSION) != 0))
-		rc = rfl_where_fail(w, r->err,
-				    "schema_version must be \"" RFL_PEAKS_SCHEMA_VERSION
-				    "\"%s%s%s; use a version of roofline that supports this file",
-				    text ? ", is \"" : "", text ? text : "", text ? "\"" : "");
-	for (size_t i = 0; rc == RFL_OK && i < 2; i++) {
-		const json_t *value = json_object_get(root, keys[i]);
-		const size_t mark = rfl_where_key(&r->where, keys[i]);
+static bool is_version(const char *text)
+{
+	return strcmp(text, RFL_PEAKS_SCHEMA_VERSION) == 0;
+}
 
-		if (value && !json_is_string(value))
-			rc = rfl_where_fail(w, r->err, "must be a string");
-		rfl_where_up(&r->where, mark);
-	}
-	if (rc == RFL_OK && !json_object_get(root, "environments"))
-		rc = rfl_where_fail(
-			w, r->err,
-			"the key \"environments\" is missing; add an object of environments");
-	return rc;
+static void check_top(struct rfl_bind *b, const json_t *root)
+{
+	static const struct rfl_member top[] = {
+		{ "$schema", RFL_CHECKED(TEXT) },
+		{ "generated_by", RFL_CHECKED(TEXT) },
+		{ "schema_version", RFL_CHECKED(TEXT), .must = true, .valid = is_version,
+		  .what = "\"" RFL_PEAKS_SCHEMA_VERSION "\"",
+		  .fix = "use a version of roofline that supports this file",
+		  .example = "\"" RFL_PEAKS_SCHEMA_VERSION "\"" },
+		{ "environments", .kind = RFL_BIND_OTHER, .must = true, .read = no_value,
+		  .example = "{...}" },
+		{ .key = NULL },
+	};
+
+	rfl_bind_read(b, root, top, NULL);
+}
+
+static void parse_env(struct rfl_bind *b, const char *name, const json_t *value, void *to)
+{
+	struct rfl_peaks *p = to;
+	struct rfl_peaks_env *env = &p->envs[p->nenvs++];
+
+	if (!rfl_text_is_env_name(name))
+		rfl_bind_refuse(b, "not a valid environment name; " RFL_ENV_NAME_RULE);
+	env->name = rfl_arena_strdup(p->arena, name);
+	if (b->rc)
+		return;
+	if (rfl_peaks__is_short(value))
+		parse_short(b, value, env);
+	else if (b->ctx)
+		parse_long(b, value, env);
+	else if (json_object_get(value, "compute") || json_object_get(value, "memory"))
+		rfl_bind_refuse(b, "an environment in the long form must be a member of "
+				   "\"environments\"; also add \"schema_version\": "
+				   "\"" RFL_PEAKS_SCHEMA_VERSION "\"");
+	else
+		rfl_bind_refuse(b, "must be an object such as {\"peak_gflops\": 420, "
+				   "\"peak_gbps\": 92}");
 }
 
 enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *err)
 {
 	const bool long_file = is_long_file(root);
-	struct rfl_reader r = { .arena = p->arena, .err = err };
-	struct rfl_where *const w = &r.where;
-	const char *name;
-	json_t *envs, *value;
-	enum rfl_rc rc;
+	struct rfl_bind b = { .arena = p->arena, .err = err, .ctx = long_file ? p : NULL };
+	json_t *envs;
 
-	rfl_where_begin(w, p->path, "");
+	rfl_where_begin(&b.at, p->path, "");
 	if (!json_is_object(root))
-		return rfl_where_fail(w, err, "must be an object of environments");
-	if (long_file && (rc = check_top(root, &r)))
-		return rc;
+		rfl_bind_refuse(&b, "must be an object of environments");
+	else if (long_file)
+		check_top(&b, root);
 	envs = rfl_peaks__environments(root);
 	if (long_file)
-		(void)rfl_where_key(w, "environments");
+		(void)rfl_where_key(&b.at, "environments");
 	if (!json_is_object(envs) || json_object_size(envs) == 0)
-		return rfl_where_fail(w, err,
-				      "must be an object with at least one environment; create one "
-				      "with 'roofline peaks measure'");
+		rfl_bind_refuse(&b, "must be an object with at least one environment; create one "
+				    "with 'roofline peaks measure'");
+	if (b.rc)
+		return b.rc;
 	p->envs = rfl_arena_array(p->arena, json_object_size(envs), sizeof(*p->envs));
-	if (!p->envs)
-		return rfl_rules__no_memory(&r);
-	json_object_foreach(envs, name, value)
-	{
-		const size_t mark = rfl_where_key(w, name);
-		struct rfl_peaks_env *env = &p->envs[p->nenvs++];
-
-		if (!rfl_text_is_env_name(name))
-			return rfl_where_fail(w, err,
-					      "not a valid environment name; " RFL_ENV_NAME_RULE);
-		if (!(env->name = rfl_arena_strdup(p->arena, name)))
-			return rfl_rules__no_memory(&r);
-		if (rfl_peaks__is_short(value))
-			rc = parse_short(value, env, &r);
-		else if (long_file)
-			rc = parse_long(value, env, &r);
-		else if (json_object_get(value, "compute") || json_object_get(value, "memory"))
-			rc = rfl_where_fail(w, err,
-					    "an environment in the long form must be a member of "
-					    "\"environments\"; also add \"schema_version\": "
-					    "\"" RFL_PEAKS_SCHEMA_VERSION "\"");
-		else
-			rc = rfl_where_fail(w, err,
-					    "must be an object such as {\"peak_gflops\": 420, "
-					    "\"peak_gbps\": 92}");
-		rfl_where_up(w, mark);
-		if (rc != RFL_OK)
-			return rc;
-	}
-	return RFL_OK;
+	rfl_bind_each(&b, envs, parse_env, p);
+	return b.rc;
 }
 
 enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *path, struct rfl_peaks **ret,
 			    struct rfl_err *err)
 {
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_peaks *p = rfl_arena_array(arena, 1, sizeof(*p));
 	json_t *root = NULL;
-	struct rfl_peaks *p = NULL;
 	enum rfl_rc rc = read_text(text, len, path, &root, err);
 
-	if (rc != RFL_OK)
-		goto done;
-	p = calloc(1, sizeof(*p));
-	if (!p || !(p->arena = rfl_arena_new()) || !(p->path = rfl_arena_strdup(p->arena, path)) ||
-	    !(p->text = rfl_arena_strdup(p->arena, text))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		goto done;
-	}
-	rc = rfl_peaks__parse(root, p, err);
-	if (rc != RFL_OK)
-		goto done;
-
+	p->arena = arena;
+	p->path = rfl_arena_strdup(arena, path);
+	p->text = rfl_arena_strdup(arena, text);
 	rfl_hash64_text(rfl_hash64(0, text, len), p->hash);
-	*ret = p;
-	p = NULL;
-done:
-	rfl_peaks_free(p);
+	if (rc == RFL_OK)
+		rc = rfl_peaks__parse(root, p, err);
+	if (rc == RFL_OK)
+		*ret = p;
+	else
+		rfl_peaks_free(p);
 	json_decref(root);
 	return rc;
 }
@@ -413,8 +356,6 @@ enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_
 
 void rfl_peaks_free(struct rfl_peaks *p)
 {
-	if (!p)
-		return;
-	rfl_arena_free(p->arena);
-	free(p);
+	if (p)
+		rfl_arena_free(p->arena);
 }

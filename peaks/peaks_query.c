@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 
 #define LINE_APART 1.02 /* a line above its roof; less is noise */
@@ -34,6 +35,30 @@ const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char
 			return &p->envs[i];
 	}
 	return NULL;
+}
+
+enum rfl_rc rfl_peaks_get(const struct rfl_peaks *p, const char *env,
+			  const struct rfl_peaks_env **ret, struct rfl_err *err)
+{
+	const char **names, *near;
+	struct rfl_buf all;
+	enum rfl_rc rc;
+
+	*ret = rfl_peaks_find(p, env);
+	if (*ret)
+		return RFL_OK;
+	names = rfl_arena_array(p->arena, p->nenvs + 1, sizeof(*names));
+	rfl_buf_init(&all, 0);
+	for (size_t i = 0; i < p->nenvs; i++) {
+		names[i] = p->envs[i].name;
+		rfl_buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
+	}
+	near = rfl_text_nearest(env, names);
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "%s has no environment '%s'; %s%s%s", p->path, env,
+		      near ? "did you mean '" : "it has ", near ? near : rfl_buf_str(&all),
+		      near ? "'?" : "");
+	rfl_buf_fini(&all);
+	return rc;
 }
 
 /* Skip a prefix: "compute.fp32.vector" gives "fp32.vector". */
@@ -224,13 +249,13 @@ char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,
 	if (sheet && peak->power_limit_w < BELOW_CLOCK * sheet->power_w)
 		add_cause(out, out_size, "power limit %.0f of %.0f W", peak->power_limit_w,
 			  sheet->power_w);
-	if (peak->throttled)
+	if (peak->throttled && *peak->throttled)
 		add_cause(out, out_size, "throttled: %s", peak->throttled);
 	else if (peak->stats.max > RFL_PEAKS_UNSTEADY * peak->stats.median)
 		add_cause(out, out_size, "other load");
 	if (env->ecc && !is_compute(cell))
 		add_cause(out, out_size, "ECC");
-	if (env->virtualised && peak->status == RFL_PEAK_MEASURED)
+	if (env->virtualised == RFL_YES && peak->status == RFL_PEAK_MEASURED)
 		add_cause(out, out_size, "virtual machine");
 	return out;
 }

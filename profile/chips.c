@@ -2,10 +2,12 @@
 #include "profile/chips.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/compiler.h"
+#include "base/alloc.h"
+#include "base/text.h"
 
 /* The chips of CUPTI 13.0. An unknown device is treated as the first chip of its capability. */
 static const struct rfl_chip chips[] = {
@@ -84,6 +86,29 @@ const struct rfl_chip *rfl_chip_of_product(const char *text)
 			p += strspn(p, " ,");
 		}
 	return NULL;
+}
+
+size_t rfl_chip_suggest(const char *text, struct rfl_buf *out)
+{
+	struct rfl_arena *arena = rfl_arena_new();
+	const char **names = NULL;
+	size_t n = 0, room = 0, found;
+
+	for (const struct rfl_chip *c = chips; c < chips + RFL_ARRAY_LEN(chips); c++) {
+		struct rfl_span rest = rfl_span_of(c->products ? c->products : ""), product;
+
+		rfl_reserve(&names, &room, n + 2);
+		names[n++] = c->name;
+		while (rfl_span_next_field(&rest, ',', &product)) {
+			rfl_reserve(&names, &room, n + 2);
+			names[n++] = rfl_arena_printf(arena, "%.*s", (int)product.len, product.at);
+		}
+	}
+	names[n] = NULL;
+	found = rfl_text_suggest(text, names, 4, out);
+	free(names);
+	rfl_arena_free(arena);
+	return found;
 }
 
 /* Whether `device` contains the product as whole words. */

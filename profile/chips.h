@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
+
 struct rfl_chip {
 	const char *name;     /**< "GH100" */
 	int capability;       /**< 90 */
@@ -21,6 +23,10 @@ const struct rfl_chip *rfl_chip_find(const char *name);
 /** Find a chip by product. Case, blanks and punctuation are ignored, and leading words may be
  * missing ("rtx4090", "4090" for "RTX 4090"). NULL: unknown. */
 const struct rfl_chip *rfl_chip_of_product(const char *text);
+
+/** Append up to four chips and products similar to a text, most similar first. @return their number
+ */
+size_t rfl_chip_suggest(const char *text, struct rfl_buf *out);
 
 /** Find a chip by the device name that a driver or profiler reports ("NVIDIA H100 80GB HBM3"),
  * otherwise the first chip of this compute capability (0: unknown). */

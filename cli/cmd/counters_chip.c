@@ -52,13 +52,13 @@ struct chip {
  * @param text  a chip ("GH100", in any case), a known product ("H100"), or any other chip that
  * CUPTI supports
  * @param ret   release with chip_fini() in any case
- * @return RFL_OK, also without libcupti; RFL_ENOTFOUND with a list of the chips
+ * @return RFL_OK, also without libcupti; RFL_ENOTFOUND with similar names
  */
 static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err *err)
 {
 	const struct rfl_cupti_places places = rfl_cli_places();
 	const struct rfl_chip *chip = rfl_chip_find(text);
-	struct rfl_buf all = { 0 };
+	struct rfl_buf near = { 0 };
 
 	*ret = (struct chip){ .f = NULL };
 	if (!chip)
@@ -72,14 +72,13 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 		return rfl_formulas_new(chip->name, &ret->f, err);
 	if (ret->host)
 		return RFL_OK;
-	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
-		rfl_buf_printf(&all, " %s", chip->name);
-	enum rfl_rc rc =
-		rfl_fail(err, RFL_ENOTFOUND, 0,
-			 "'%s' is neither a chip nor a product; run 'roofline counters list' for a "
-			 "list; the chips are%s",
-			 text, rfl_buf_str(&all));
-	rfl_buf_fini(&all);
+	const bool similar = rfl_chip_suggest(text, &near) > 0;
+	const enum rfl_rc rc = rfl_fail(
+		err, RFL_ENOTFOUND, 0,
+		"'%s' is neither a chip nor a product; %s%s%s'roofline counters list' "
+		"lists all",
+		text, similar ? "did you mean " : "", rfl_buf_str(&near), similar ? "? " : "");
+	rfl_buf_fini(&near);
 	return rc;
 }
 

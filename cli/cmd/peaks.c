@@ -102,6 +102,7 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 {
 	const struct peaks_args *a = args;
 	struct rfl_devices *devices = NULL;
+	const struct rfl_peaks_env *env;
 	struct rfl_peaks *peaks = NULL;
 	struct rfl_table *t;
 	enum rfl_rc rc = rfl_cli_load_peaks(a->operands.items[0], &peaks, err);
@@ -109,15 +110,11 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	if (rc == RFL_OK && a->spec)
 		rc = rfl_devices_load(&devices, err);
 	for (size_t i = 0; rc == RFL_OK && i < a->env.n; i++)
-		if (!rfl_peaks_find(peaks, a->env.items[i]))
-			rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-				      "%s has no environment '%s'; use another --env",
-				      a->operands.items[0], a->env.items[i]);
+		rc = rfl_peaks_get(peaks, a->env.items[i], &env, err);
 	if (rc != RFL_OK)
 		goto done;
 	t = rfl_table_of(show_columns, RFL_ARRAY_LEN(show_columns), a->spec ? WITH_SPEC : 0);
-	for (size_t i = 0; i < peaks->nenvs; i++) {
-		const struct rfl_peaks_env *env = &peaks->envs[i];
+	for (env = peaks->envs; env < peaks->envs + peaks->nenvs; env++) {
 		const struct rfl_peak *dram = rfl_peaks_dram(env);
 		const double bandwidth = rfl_peak_usable(dram) ? dram->value : (double)NAN;
 		const struct rfl_device_sheet *sheet = rfl_devices_get(devices, env->device);
@@ -182,9 +179,8 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 		return rc;
 	rfl_clock_iso(today);
 	doubts = rfl_peaks_check(peaks, today, print_doubt, cli);
-	rfl_cli_printf(cli, "%s: %zu environment%s, valid format, %zu doubt%s\n",
-		       peaks->path, peaks->nenvs, peaks->nenvs == 1 ? "" : "s", doubts,
-		       doubts == 1 ? "" : "s");
+	rfl_cli_printf(cli, "%s: %zu environment%s, valid format, %zu doubt%s\n", peaks->path,
+		       peaks->nenvs, peaks->nenvs == 1 ? "" : "s", doubts, doubts == 1 ? "" : "s");
 	rfl_peaks_free(peaks);
 	return a->strict && doubts > 0 ? RFL_EFAILED : RFL_OK;
 }

@@ -25,9 +25,8 @@ static const struct rfl_opt import_opts[] = {
 	    .help = "environment to which the ceilings belong"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE", .required = true,
 	    .help = "peaks file into which the environment is merged"),
-	OPT(TEXT, options.from, .name = "from", .meta = "FORMAT",
-	    .help = "format of the files: ert, likwid-bench, rocprof-compute, clpeak or "
-		    "nvbandwidth; default: detected from the content"),
+	OPT(TEXT, options.from, .name = "from", .meta = "FORMAT", .choices = rfl_peaks_format_names,
+	    .help = "format of the files; default: detected from the content"),
 	OPT(TEXT, options.select, .name = "select", .meta = "DEVICE",
 	    .help = "device to read, by its name or number in the files; required if they have "
 		    "several"),
@@ -142,11 +141,8 @@ static enum rfl_rc export_run(struct rfl_cli *cli, const void *args, struct rfl_
 
 	rfl_buf_init(&skipped, 0);
 	rfl_buf_init(&out, 0);
-	env = rc == RFL_OK ? rfl_peaks_find(peaks, a->env) : NULL;
-	if (rc == RFL_OK && !env)
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "%s has no environment '%s'; use another --env", a->files.items[0],
-			      a->env);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_get(peaks, a->env, &env, err);
 	if (rc == RFL_OK && !(value = rfl_peaks_export_ert(env, &skipped)))
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %s", a->env);
 	if (rc == RFL_OK && a->output)

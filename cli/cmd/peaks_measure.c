@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "cli/cmd/peaks_engine.h"
 #include "cli/device_lock.h"
+#include "cli/inputs.h"
+#include "peaks/doubts.h"
 #include "peaks/edit.h"
 #include "peaks/gpu.h"
 #include "peaks/measure.h"
@@ -42,8 +44,7 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "peaks file into which the environment is merged; default: write no file"),
 	OPT(LIST, only, .name = "only", .meta = "KEY",
-	    .help = "ceilings to measure, such as fp32.vector (an unknown name lists all); "
-		    "default: "
+	    .help = "ceilings to measure, such as fp32.vector (docs/peaks.md lists them); default: "
 		    "all except scalar and nofma"),
 	OPT(FLAG, all, .name = "all", .help = "also measure the scalar and nofma ceilings"),
 	OPT(CHOICE, backend, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
@@ -215,34 +216,19 @@ static void print_gpu(struct rfl_table *t, const struct rfl_gpu_measurement *m)
 			       m->capped ? ", for lack of free device memory" : "");
 }
 
-/* Say how many ceilings are doubtful or unsteady, as 'peaks check' does, while the user can still
- * repeat the measurement. */
-static void warn(const struct rfl_measurement *m, const struct rfl_engine_peaks *e)
+/* Name the doubtful ceilings, while the user can still repeat the measurement. */
+static void warn(const struct measure_args *a, json_t *value)
 {
-	const struct rfl_measured_cell *first = NULL;
-	size_t unsteady = 0, doubtful = 0;
+	struct rfl_buf lines;
 
-	for (size_t i = 0; m && i < m->ncells; i++) {
-		const struct rfl_measured_cell *cell = &m->cells[i];
-		const struct rfl_stats *s =
-			cell->best == SIZE_MAX ? NULL : &m->runs[cell->best].stats;
-
-		unsteady += s && s->max > RFL_PEAKS_UNSTEADY * s->median;
-		doubtful += s && cell->ndoubts > 0;
-		first = !first && s && cell->ndoubts > 0 ? cell : first;
+	rfl_buf_init(&lines, 0);
+	if (rfl_peaks_doubts_of(a->env_name, value, &lines)) {
+		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&lines));
+		if (a->output)
+			rfl_log(RFL_LOG_INFO, "'roofline peaks check %s' explains each of them",
+				a->output);
 	}
-	for (const struct rfl_engine_peak *p = e->peaks; p < e->peaks + e->n; p++)
-		unsteady += !p->reason[0] && p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median;
-	if (first)
-		rfl_log(RFL_LOG_WARN,
-			"%zu of %zu ceilings are doubtful, such as %s: %s ('peaks check' lists "
-			"all)",
-			doubtful, m->ncells, first->key, first->doubts[0]);
-	if (unsteady)
-		rfl_log(RFL_LOG_INFO,
-			"%zu of %zu ceilings are unsteady (fastest repeat more than %.2f times the "
-			"median); repeat the measurement while no other programs run",
-			unsteady, (m ? m->ncells : 0) + e->n, RFL_PEAKS_UNSTEADY);
+	rfl_buf_fini(&lines);
 }
 
 /* @param m, gpu  NULL: not measured */
@@ -252,7 +238,6 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_of(columns, RFL_ARRAY_LEN(columns), gpu ? OF_GPU : OF_CPU);
-	enum rfl_rc rc;
 
 	if (m)
 		print_loops(t, m, a->only.n == 0);
@@ -273,10 +258,7 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				  "is never used as a roof.");
 	if (m || gpu)
 		rfl_table_note(t, "Measured in %.0f s.", m ? m->seconds : gpu->seconds);
-	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
-	if (rc == RFL_OK && !gpu)
-		warn(m, e);
-	return rc;
+	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 }
 
 /* Whether --only names a ceiling of the unit class gemm, or one of another. */
@@ -330,12 +312,14 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 					      .only = &a->only,
 					      .threads = a->threads,
 					      .repeats = a->repeats,
-					      .budget_s = pace_of(a)->budget_s,
-					      /* a fixed number of repeats has no time limit */
-					      .begin_s = a->repeats ? rfl_clock_s() : begin_s };
+					      .budget_s = pace_of(a)->budget_s };
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
+	/* its share of the time remains, even if the loops needed more than theirs on a busy
+	 * machine; a fixed number of repeats has no time limit */
+	spec.begin_s = a->repeats ? rfl_clock_s()
+				  : fmax(begin_s, rfl_clock_s() - LOOPS_SHARE * spec.budget_s);
 	*ret = (struct rfl_engine_peaks){ .n = 0 };
 	if (!needs_engine(a))
 		return RFL_OK;
@@ -376,8 +360,9 @@ static bool is_engines(const char *key)
 static enum rfl_rc check_only(const struct rfl_opt_list *only, const char *const *keys,
 			      struct rfl_err *err)
 {
-	struct rfl_buf all;
 	enum rfl_rc rc = RFL_OK;
+	struct rfl_buf all;
+	const char *near;
 
 	rfl_buf_init(&all, 0);
 	for (size_t k = 0; keys[k]; k++)
@@ -387,10 +372,13 @@ static enum rfl_rc check_only(const struct rfl_opt_list *only, const char *const
 
 		while (keys[k] && strcmp(keys[k], only->items[i]) != 0)
 			k++;
-		if (!keys[k] && !is_engines(only->items[i]))
-			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "--only: '%s' is not a ceiling of this device; use %s",
-				      only->items[i], rfl_buf_str(&all));
+		if (keys[k] || is_engines(only->items[i]))
+			continue;
+		near = rfl_text_nearest(only->items[i], keys);
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "--only: '%s' is not a ceiling of this device; %s%s%s",
+			      only->items[i], near ? "did you mean " : "use ",
+			      near ? near : rfl_buf_str(&all), near ? "?" : "");
 	}
 	rfl_buf_fini(&all);
 	return rc;
@@ -403,6 +391,7 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 			     struct rfl_gpu_measurement **gpu, double *begin_s, struct rfl_err *err)
 {
 	const double share = needs_engine(a) ? LOOPS_SHARE : 1;
+	const struct rfl_cupti_places places = rfl_cli_places();
 	const struct rfl_measure_spec spec = { .machine = machine,
 					       .threads = (int)a->threads,
 					       .repeats = (int)a->repeats,
@@ -414,6 +403,7 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 	const struct rfl_gpu_spec gpu_spec = { .only = a->only.items,
 					       .repeats = (int)a->repeats,
 					       .sustained_s = share * pace_of(a)->gpu_run_s,
+					       .places = { places.cuda_home, places.beside },
 					       .progress = report,
 					       .ctx = cli };
 	struct rfl_device_lock lock = { .n = 0 };
@@ -433,7 +423,7 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 	rfl_cli_progress(cli, NULL);
 	if (rc == RFL_OK && *gpu && (*gpu)->capped)
 		rfl_log(RFL_LOG_WARN,
-			"too little free device memory for arrays of 8 times L2 and 256 MiB: the "
+			"too little free device memory for arrays of 32 times L2 and 256 MiB: the "
 			"DRAM bandwidth may be too high; end other programs on the GPU and repeat");
 	if (rc == RFL_OK && *m && (*m)->capped)
 		rfl_log(RFL_LOG_WARN,
@@ -442,8 +432,8 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 	return rc;
 }
 
-/* Merge an environment into the file. Called without one before the measurement, so that a file that
- * cannot be changed, or belongs to another device, is reported before a minute is spent.
+/* Merge an environment into the file. Called without one before the measurement, so that a file
+ * that cannot be changed, or belongs to another device, is reported before a minute is spent.
  * @param device  NULL: not yet known
  * @param value   NULL: only check */
 static enum rfl_rc merge(const struct measure_args *a, const char *device, const json_t *value,
@@ -504,18 +494,19 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	/* an engine does not name an Apple GPU, which is part of the processor */
 	if (!device)
 		device = engine.device[0] ? engine.device : rfl_measure_device(machine);
-	if (a->output) {
-		none.machine = machine;
-		value = gpu   ? rfl_gpu_measurement_json(gpu)
-			: cpu ? rfl_measurement_json(m ? m : &none)
-			      : environment(device);
-		rc = value ? rfl_engine_peaks_add(&engine, value, err)
-			   : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
-		saved = rc ? rc : merge(a, device, value, err);
-	}
+	none.machine = machine;
+	value = gpu   ? rfl_gpu_measurement_json(gpu)
+		: cpu ? rfl_measurement_json(m ? m : &none)
+		      : environment(device);
+	if ((rc = rfl_engine_peaks_add(&engine, value, err)))
+		goto done;
+	if (a->output)
+		saved = merge(a, device, value, err);
 	/* also if it was not saved, so that the measurement is not lost */
 	rc = print_result(cli, m, gpu, &engine, a, err);
 	rc = saved ? saved : rc;
+	if (rc == RFL_OK)
+		warn(a, value);
 done:
 	json_decref(value);
 	rfl_measurement_free(m);

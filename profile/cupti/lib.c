@@ -104,32 +104,14 @@ static void add(struct ladder *l, const char *path, bool even_if_absent)
 		l->names[l->n++] = path;
 }
 
-/* @param folders  NULL past the end */
-static void add_below(struct ladder *l, const char *top, const char *const *folders, int major)
-{
-	for (; top && top[0] != '\0' && *folders; folders++)
-		add(l, rfl_arena_printf(l->arena, "%s/%s/libcupti.so.%d", top, *folders, major),
-		    false);
-}
-
-/* Add the folders of a toolkit, and those of PyTorch wheels relative to `places->beside`. */
+/* Add the folders of a toolkit, and those of PyTorch's wheels. */
 static void add_usual(struct ladder *l, const struct rfl_cupti_places *places, int major)
 {
-	static const char *const toolkit[] = { "lib64", "lib", "extras/CUPTI/lib64", NULL };
-	static const char *const wheel[] = {
-		"nvidia/cu13/lib",
-		"../nvidia/cu13/lib",
-		"../../nvidia/cu13/lib",
-		"nvidia/cuda_cupti/lib",
-		"../nvidia/cuda_cupti/lib",
-		"../../nvidia/cuda_cupti/lib",
-		NULL,
-	};
+	const struct rfl_cuda_places where = { places->cuda_home, places->beside };
 
-	add(l, rfl_arena_printf(l->arena, "libcupti.so.%d", major), true);
-	add_below(l, places->cuda_home, toolkit, major);
-	add_below(l, places->beside, wheel, major);
-	add_below(l, "/usr/local/cuda", toolkit, major);
+	l->n += rfl_cuda_library(l->arena, rfl_arena_printf(l->arena, "libcupti.so.%d", major),
+				 "cuda_cupti", &where, l->names + l->n,
+				 RFL_ARRAY_LEN(l->names) - 1 - l->n);
 }
 
 /* Since CUDA 13.2 every call of CUPTI needs a driver: without one, 13.2 crashes and later versions

@@ -47,7 +47,9 @@ static int blocks, modules, events, pinned; /* allocated */
 static struct {
 	uintptr_t at;
 	size_t size;
+	void *block;
 } allocated[64];
+enum { ALIGNMENT = 256 }; /* of memory, as the driver's */
 static double clock_s;
 static const float *multiplied[2]; /* the last products */
 static bool started;
@@ -289,21 +291,21 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 
 int cuMemAlloc_v2(rfl_cuda_address *address, size_t size)
 {
+	size_t i = 0;
 	void *block;
 
 	ENTER_CONTEXT();
-	block = calloc(1, size);
+	for (; i < RFL_ARRAY_LEN(allocated) && allocated[i].at; i++)
+		;
+	block = i < RFL_ARRAY_LEN(allocated) ? calloc(1, size + ALIGNMENT) : NULL;
 	if (!block)
 		return RFL_CUDA_OUT_OF_MEMORY;
 	blocks++;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(allocated); i++)
-		if (!allocated[i].at) {
-			allocated[i].at = (uintptr_t)block;
-			allocated[i].size = size;
-			break;
-		}
+	allocated[i].block = block;
+	allocated[i].at = ((uintptr_t)block + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
+	allocated[i].size = size;
 	multiplied[0] = multiplied[1] = NULL;
-	*address = (rfl_cuda_address)(uintptr_t)block;
+	*address = (rfl_cuda_address)allocated[i].at;
 	return RFL_CUDA_SUCCESS;
 }
 
@@ -312,9 +314,10 @@ int cuMemFree_v2(rfl_cuda_address address)
 	int code = fake_script_enter(&script, __func__);
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(allocated); i++)
-		if (allocated[i].at == (uintptr_t)address)
+		if (allocated[i].at == (uintptr_t)address) {
+			free(allocated[i].block); /* whatever it answers */
 			allocated[i].at = 0;
-	free(host(address)); /* whatever it answers: nothing could be done about it */
+		}
 	blocks--;
 	return context.depth ? code : RFL_CUDA_INVALID_CONTEXT;
 }

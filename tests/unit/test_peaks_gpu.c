@@ -306,6 +306,99 @@ static void the_environment_is_written(void **state)
 	rfl_gpu_measurement_free(m);
 }
 
+/* The fake refuses what cuBLASLt refuses: types that do not go together, a GPU that lacks them,
+ * narrow types whose sizes are no multiples of 16 bytes or whose A is not transposed, matrices that
+ * do not fit, an algorithm of another product, memory that is not aligned. */
+static void the_fake_refuses_as_cublaslt_does(void **state)
+{
+	enum { INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
+	static const struct {
+		int compute, scale, in, out, transa;
+		uint64_t n;
+		const char *cuda;
+		int expected;
+	} cases[] = {
+		{ RFL_LT_COMPUTE_32F, RFL_LT_R_32F, RFL_LT_R_E4M3, RFL_LT_R_16BF, 1, 64, "cc=90",
+		  0 },
+		{ RFL_LT_COMPUTE_32F, RFL_LT_R_32F, RFL_LT_R_E4M3, RFL_LT_R_16BF, 1, 64, "cc=80",
+		  NOT_SUPPORTED },
+		{ RFL_LT_COMPUTE_32F, RFL_LT_R_32F, RFL_LT_R_E4M3, RFL_LT_R_16BF, 1, 40, "cc=90",
+		  NOT_SUPPORTED },
+		{ RFL_LT_COMPUTE_32F, RFL_LT_R_32F, RFL_LT_R_E4M3, RFL_LT_R_16BF, 0, 64, "cc=90",
+		  NOT_SUPPORTED },
+		{ RFL_LT_COMPUTE_32F, RFL_LT_R_32F, RFL_LT_R_E4M3, RFL_LT_R_E4M3, 1, 64, "cc=90",
+		  NOT_SUPPORTED },
+		{ RFL_LT_COMPUTE_16F, RFL_LT_R_32F, RFL_LT_R_16F, RFL_LT_R_16F, 1, 64, "cc=90",
+		  NOT_SUPPORTED },
+		{ RFL_LT_COMPUTE_32I, RFL_LT_R_32I, RFL_LT_R_8I, RFL_LT_R_32I, 1, 42, "cc=90",
+		  NOT_SUPPORTED },
+		{ RFL_LT_COMPUTE_TF32, RFL_LT_R_32F, RFL_LT_R_32F, RFL_LT_R_32F, 1, 64, "cc=75",
+		  NOT_SUPPORTED },
+	};
+	static const char *const library[] = { RFL_TEST_BUILD
+					       "/tests/fakes/cublaslt/libcublasLt.so.13",
+					       NULL };
+	struct rfl_lt_functions lt;
+#define SLOT(member, symbol, arguments) { #symbol, &lt.member, false },
+	const struct rfl_dl_symbol symbols[] = { RFL_LT_FUNCTIONS(SLOT) };
+#undef SLOT
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dl *dl = NULL;
+
+	(void)state;
+	assert_ok(rfl_dl_open(library, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &dl, &err),
+		  &err);
+	fake.lt("quiet=1");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_lt_candidate found[8];
+		struct rfl_lt_preference *preference = NULL;
+		struct rfl_lt_operation *o = NULL;
+		struct rfl_lt_layout *in = NULL, *out = NULL, *narrow = NULL;
+		const uint64_t n = cases[i].n;
+		int count = -1;
+
+		fake.cuda(cases[i].cuda);
+		assert_int_equal(lt.operation_create(&o, cases[i].compute, cases[i].scale), 0);
+		assert_int_equal(lt.operation_set(o, RFL_LT_OPERATION_TRANSA, &cases[i].transa, 4),
+				 0);
+		assert_int_equal(lt.operation_set(o, RFL_LT_OPERATION_FAST, &cases[i].transa, 4),
+				 INVALID_VALUE);
+		assert_int_equal(lt.preference_create(&preference), 0);
+		assert_int_equal(lt.layout_create(&in, cases[i].in, n, n, (int64_t)n), 0);
+		assert_int_equal(lt.layout_create(&out, cases[i].out, n, n, (int64_t)n), 0);
+		assert_int_equal(lt.layout_create(&narrow, cases[i].out, n, n / 2, (int64_t)n), 0);
+		assert_int_equal(
+			lt.candidates(NULL, o, in, in, out, out, preference, 8, found, &count),
+			cases[i].expected);
+		assert_int_equal(count > 0, cases[i].expected == 0);
+		assert_int_equal(lt.candidates(NULL, o, in, in, narrow, narrow, preference, 8,
+					       found, &count),
+				 INVALID_VALUE);
+		assert_int_equal(lt.operation_destroy(o) | lt.layout_destroy(in) |
+					 lt.layout_destroy(out) | lt.layout_destroy(narrow) |
+					 lt.preference_destroy(preference),
+				 0);
+	}
+	assert_string_equal(fake.lt_complaints(), "");
+	rfl_dl_close(dl);
+}
+
+/* Sums with fast accumulation are a ceiling of their own. */
+static void fp8_is_measured_in_both_ways(void **state)
+{
+	static const char *const only[] = { "fp8.matrix", "fp8.matrix.fastacc", NULL };
+	struct rfl_gpu_measurement *m =
+		measured(only, "rate=lt_fp8_68:1e12;rate=lt_fp8_68_fast:2e12", "");
+
+	(void)state;
+	assert_close(best_of(m, "fp8.matrix")->timed.sustained, 1e12, 1e-3);
+	assert_close(best_of(m, "fp8.matrix.fastacc")->timed.sustained, 2e12, 1e-3);
+	assert_string_equal(best_of(m, "fp8.matrix.fastacc")->what,
+			    "cuBLASLt 13.1.0 product of fp8 (e4m3) to bf16, fast accumulation");
+	assert_null(best_of(m, "fp8.matrix.fastacc")->accumulate);
+	rfl_gpu_measurement_free(m);
+}
+
 /* With other codes each call fails always, and from its third time on. Nothing is left open, and
  * every ceiling has a value or a reason. */
 static void fail_each(const char *const *calls, size_t n, bool lt)
@@ -401,6 +494,8 @@ int main(void)
 		cmocka_unit_test(without_any_ceiling_there_is_an_error),
 		cmocka_unit_test_setup_teardown(the_environment_is_written, tmpdir_make,
 						tmpdir_remove),
+		cmocka_unit_test(the_fake_refuses_as_cublaslt_does),
+		cmocka_unit_test(fp8_is_measured_in_both_ways),
 		cmocka_unit_test(each_call_of_the_driver_fails),
 		cmocka_unit_test(each_call_of_cublaslt_fails),
 	};

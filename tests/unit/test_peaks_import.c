@@ -94,8 +94,8 @@ static const struct {
 	  "cpu",
 	  "not recorded",
 	  "fp64.vector.1core=41.5 fp32.vector=640.0005 fp64.vector.nofma=160.00025 "
-	  "fp64.scalar.1core=9.91925 DRAM/node=unknown",
-	  "peakflops_amd_zen_avx_fma_add peakflops_avx",
+	  "fp64.vector.fmaadd=480.00075 fp64.scalar.1core=9.91925 DRAM/node=unknown",
+	  "peakflops_avx",
 	  "likwid-bench" },
 	{ "likwid_5.2.2.txt",
 	  { .from = "likwid-bench" },
@@ -125,7 +125,8 @@ static const struct {
 	  { .from = "rocprof-compute", .device = "AMD Instinct MI300X" },
 	  "gpu",
 	  "AMD Instinct MI300X",
-	  "fp8.matrix=1800000.5 fp16.vector=150000.5 fp16.matrix=900000.5 int8.vector=75000.5 "
+	  "fp8.matrix=1800000.5 bf16.vector=150001.5 fp16.vector=150000.5 fp16.matrix=900000.5 "
+	  "int8.vector=75000.5 "
 	  "L1/device=40000.5 shared/device=70000.5 L2/device=20000.5 HBM/device=4200.5",
 	  "MALLBw I32Ops MFMA_FLOPs_F6F4",
 	  "rocprof-compute" },
@@ -153,6 +154,14 @@ static const struct {
 	  "fp32.vector=16.8688 fp64.vector=10.8348 DRAM/node=17.7528",
 	  "integer_compute integer_compute_fast transfer_bandwidth kernel_launch_latency",
 	  "clpeak" },
+	{ "clpeak_2.xml",
+	  { .select = "CPU" },
+	  "cpu",
+	  "A processor",
+	  "fp32.vector.1core=135.75 fp32.vector=1928.5 bf16.vector=unsupported "
+	  "bf16.matrix=2500 DRAM/node=38.25",
+	  "smt_scaling",
+	  "clpeak 2.1.2" },
 	{ "nvbandwidth.json",
 	  { .select = "1" },
 	  "gpu",
@@ -194,6 +203,7 @@ static void every_name_has_a_valid_key(void **state)
 
 	(void)state;
 	for (; (f = rfl_peaks_format_at(formats)); formats++) {
+		assert_string_equal(rfl_peaks_format_names[formats], f->name);
 		for (const struct rfl_peaks_name *n = f->names; n->name; n++) {
 			bool level = false;
 
@@ -213,6 +223,10 @@ static void every_name_has_a_valid_key(void **state)
 #define XML(metrics)                               \
 	"<clpeak os=\"Linux\"><device name=\"X\">" \
 	"<double_precision_compute unit=\"gflops\">\n<double>" metrics
+#define XML2(metric)                                                        \
+	"<clpeak format_version=\"2\"><run backend=\"CPU\" device=\"X\">"   \
+	"<test name=\"double_precision_compute\" unit=\"gflops\">\n" metric \
+	"</test></run></clpeak>"
 #define CLPEAK_C      "format_version,backend,device,test,metric,unit,status,value,reason\n"
 #define LIKWID(lines) "LIKWID MICRO BENCHMARK\nTest: peakflops_avx_fma\n" lines
 #define NVB(matrix)                                                                         \
@@ -286,6 +300,9 @@ static void refuses_damaged_files(void **state)
 		{ XML("5</double>\n</device>"), "file.txt:3: mismatched tag" },
 		{ XML("fast</double>"), "line 2: double: 'fast' is not a number" },
 		{ XML("5</double><float>0</float>"), "double_precision_compute/float: 0 is not a" },
+		{ "<clpeak format_version=\"3\"/>", "format_version '3' of clpeak is not read" },
+		{ XML2("<metric name=\"m\"/>"), "line 2: m: '' is not a number" },
+		{ XML2("<metric name=\"m\">1e30</metric>"), "double_precision_compute/m: 1e+30" },
 		/* nvbandwidth */
 		{ "{\"nvbandwidth\": {}}", "/nvbandwidth/testcases: must be a list" },
 		{ "{\"nvbandwidth\": {\"testcases\": [{}]}}", "without \"name\" or \"status\"" },
@@ -318,7 +335,7 @@ static void refuses_options_that_do_not_fit(void **state)
 		struct rfl_peaks_import_options options;
 		const char *word;
 	} cases[] = {
-		{ "ert.json", { .from = "ERT" }, "unknown format 'ERT'; use one of: ert, likwid" },
+		{ "ert.json", { .from = "ERT" }, "unknown format; it is none of: ert, likwid" },
 		{ "ert.json", { .from = "nvbandwidth" }, "/nvbandwidth/testcases" },
 		{ "rocprof.csv",
 		  { .select = "2" },

@@ -29,13 +29,13 @@ static bool contains(const json_t *list, const char *text)
 }
 
 /* Same keys, same required ones, same choices. */
-static void same_object(const json_t *object, const struct rfl_rule *rules)
+static void same_object(const json_t *object, const struct rfl_member *table)
 {
 	const json_t *properties = json_object_get(object, "properties");
 	size_t n = 0;
 
 	assert_non_null(properties);
-	for (const struct rfl_rule *r = rules; r->key; r++, n++) {
+	for (const struct rfl_member *r = table; r->key; r++, n++) {
 		const json_t *property = json_object_get(properties, r->key);
 		const json_t *choices = json_object_get(property, "enum");
 		size_t nchoices = 0;
@@ -44,13 +44,13 @@ static void same_object(const json_t *object, const struct rfl_rule *rules)
 			print_error("the schema has no '%s'\n", r->key);
 		assert_non_null(property);
 		assert_int_equal(contains(json_object_get(object, "required"), r->key),
-				 r->required);
+				 r->must);
 		for (; r->choices && r->choices[nchoices]; nchoices++)
 			assert_true(contains(choices, r->choices[nchoices]));
 		assert_int_equal(json_array_size(choices), nchoices);
-		if (json_object_get(property, "minimum") && r->kind != RFL_RULE_NOT_NEGATIVE)
-			assert_int_equal(json_integer_value(json_object_get(property, "minimum")),
-					 r->min);
+		if (json_object_get(property, "minimum"))
+			assert_close(json_number_value(json_object_get(property, "minimum")),
+				     r->min, 0);
 	}
 	assert_int_equal(json_object_size(properties), n);
 	assert_true(json_is_false(json_object_get(object, "additionalProperties")));
@@ -60,7 +60,7 @@ static void tables_and_schema_agree(void **state)
 {
 	static const struct {
 		const char *def;
-		const struct rfl_rule *rules;
+		const struct rfl_member *table;
 	} pairs[] = {
 		{ "environment", rfl_rules_environment },
 		{ "device", rfl_rules_device },
@@ -78,7 +78,7 @@ static void tables_and_schema_agree(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(pairs); i++)
-		same_object(json_object_get(defs, pairs[i].def), pairs[i].rules);
+		same_object(json_object_get(defs, pairs[i].def), pairs[i].table);
 	json_decref(schema);
 }
 
