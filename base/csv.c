@@ -42,12 +42,8 @@ static void on_field(void *data, size_t len, void *ctx)
 	struct rfl_csv *csv = ctx;
 
 	if (csv->nfields > COLUMNS_MAX)
-		return;                        /* the row is rejected when it ends */
-	if (csv->nfields == csv->fields_cap && /* avoids a call in the inner loop */
-	    rfl_grow(&csv->fields, &csv->fields_cap, csv->nfields + 1, SIZE_MAX, NULL) != RFL_OK) {
-		csv->no_memory = true;
-		return;
-	}
+		return; /* the row is rejected when it ends */
+	rfl_reserve(&csv->fields, &csv->fields_cap, csv->nfields + 1);
 	csv->fields[csv->nfields++] = csv->text.len;
 	rfl_buf_append(&csv->text, data, len);
 	rfl_buf_putc(&csv->text, '\0');
@@ -72,16 +68,22 @@ static int is_line_feed(unsigned char c)
 	return c == '\n';
 }
 
-static bool init_parser(struct csv_parser *p)
+static void *checked_realloc(void *p, size_t size)
 {
-	if (csv_init(p, CSV_STRICT | CSV_STRICT_FINI) != 0)
-		return false;
-	csv_set_realloc_func(p, realloc);
+	p = realloc(p, size);
+	if (!p)
+		rfl_out_of_memory();
+	return p;
+}
+
+static void init_parser(struct csv_parser *p)
+{
+	(void)csv_init(p, CSV_STRICT | CSV_STRICT_FINI); /* fails for NULL only */
+	csv_set_realloc_func(p, checked_realloc);
 	csv_set_free_func(p, free);
 	csv_set_blk_size(p, 65536); /* increment of its buffer; 128 by default */
 	csv_set_space_func(p, is_carriage_return);
 	csv_set_term_func(p, is_line_feed);
-	return true;
 }
 
 /* Read the next block; it is empty at the end of the file. */
@@ -97,16 +99,9 @@ static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->line);
-}
-
 /* Check the size of the row after appending to it. */
 static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
 {
-	if (csv->no_memory)
-		return fail_no_memory(csv, err);
 	if (csv->text.failed || csv_get_buffer_size(csv->parser) > ROW_MAX)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: a row of more than %zu bytes begins here; close its quote",
@@ -176,8 +171,6 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 				cut_at_commas(csv->text.data, text, csv->fields, csv->ncolumns + 1);
 		csv->row_done = csv->begun = true;
 	} else if (csv_parse(csv->parser, piece, len, on_field, on_row, csv) != len) {
-		if (csv_error(csv->parser) != CSV_EPARSE)
-			return fail_no_memory(csv, err);
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: not CSV: a field that contains a quote must be quoted, "
 				"and that quote doubled",
@@ -217,8 +210,6 @@ static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err
 			continue;
 		}
 		csv->torn = true;
-		if (csv_error(csv->parser) != CSV_EPARSE)
-			return fail_no_memory(csv, err);
 		return rfl_fail(
 			err, RFL_EFORMAT, 0,
 			"%s:%zu: the file ends inside a quoted field of the row that begins "
@@ -288,7 +279,7 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 				COLUMNS_MAX);
 	csv->columns = rfl_arena_array(csv->arena, csv->nfields, sizeof(*csv->columns));
 	csv->by_name = rfl_arena_array(csv->arena, csv->nfields, sizeof(*csv->by_name));
-	for (size_t i = 0; csv->columns && csv->by_name && i < csv->nfields; i++) {
+	for (size_t i = 0; i < csv->nfields; i++) {
 		const char *name = trim(csv->text.data + csv->fields[i], &len);
 
 		if (memchr(name, '\r', len))
@@ -296,17 +287,13 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 					"%s:1: lines must end with LF or CRLF, not with CR alone",
 					csv->path);
 		csv->columns[i] = rfl_arena_printf(csv->arena, "%.*s", (int)len, name);
-		if (!csv->columns[i])
-			break;
 		csv->ncolumns++;
 		/* Spreadsheets may export unnamed columns, which cannot be looked up. */
 		if (len > 0)
 			csv->by_name[csv->nnamed++] = (struct rfl_csv_name){ csv->columns[i], i };
 	}
 	/* One more, to detect a row that is longer than the header. */
-	if (csv->ncolumns < csv->nfields ||
-	    rfl_grow(&csv->fields, &csv->fields_cap, csv->ncolumns + 1, SIZE_MAX, NULL) != RFL_OK)
-		return fail_no_memory(csv, err);
+	rfl_reserve(&csv->fields, &csv->fields_cap, csv->ncolumns + 1);
 
 	/* Sorted for rfl_csv_find() and to detect duplicates. */
 	qsort(csv->by_name, csv->nnamed, sizeof(*csv->by_name), compare_columns);
@@ -325,21 +312,19 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, struct rfl_csv **ret,
 			      struct rfl_err *err)
 {
-	struct rfl_csv *csv = calloc(1, sizeof(*csv));
+	struct rfl_csv *csv = rfl_alloc_array(1, sizeof(*csv));
 	struct stat st;
 	enum rfl_rc rc;
 
-	if (!csv)
-		goto no_memory;
 	csv->next_line = 1;
 	csv->hashed = true; /* the header may span several blocks */
 	csv->hash = rfl_hash64(0, NULL, 0);
 	rfl_buf_init(&csv->text, ROW_MAX);
-	csv->path = strdup(path);
-	csv->block = malloc(BLOCK_SIZE);
 	csv->arena = rfl_arena_new();
-	if (!csv->path || !csv->block || !csv->arena)
-		goto no_memory;
+	csv->path = rfl_arena_strdup(csv->arena, path);
+	csv->parser = rfl_arena_array(csv->arena, 1, sizeof(*csv->parser));
+	csv->block = rfl_arena_array(csv->arena, BLOCK_SIZE, 1);
+	init_parser(csv->parser);
 	if (text) /* the cast is safe: opened for reading only */
 		csv->f = fmemopen((void *)(uintptr_t)text, len, "rb");
 	else
@@ -354,20 +339,12 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 	}
 	if (!text)
 		setvbuf(csv->f, NULL, _IONBF, 0); /* `block` is the buffer */
-	csv->parser = malloc(sizeof(*csv->parser));
-	if (!csv->parser || !init_parser(csv->parser)) {
-		free(csv->parser);
-		csv->parser = NULL;
-		goto no_memory;
-	}
 	rc = read_header(csv, err);
 	if (rc != RFL_OK)
 		goto done;
 	csv->torn = csv->hashed = false;
 	*ret = csv;
 	return RFL_OK;
-no_memory:
-	rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 done:
 	rfl_csv_close(csv);
 	return rc;
@@ -392,14 +369,10 @@ void rfl_csv_close(struct rfl_csv *csv)
 		return;
 	if (csv->f)
 		fclose(csv->f);
-	if (csv->parser)
-		csv_free(csv->parser);
-	free(csv->parser);
+	csv_free(csv->parser);
 	rfl_buf_fini(&csv->text);
 	rfl_arena_free(csv->arena);
 	free(csv->fields);
-	free(csv->block);
-	free(csv->path);
 	free(csv);
 }
 
@@ -449,21 +422,19 @@ static void count_row(int ended_by, void *rows)
 	++*(size_t *)rows;
 }
 
-enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
-			   struct rfl_err *err)
+bool rfl_csv_record(const char *text, size_t len, size_t *end)
 {
 	const char *nl = memchr(text, '\n', len);
 	const size_t line = nl ? (size_t)(nl - text) + 1 : len;
 	struct csv_parser p;
 	size_t rows = 0, at = 0;
-	int failed;
 
 	*end = line; /* the line after a broken one may begin a record */
-	*whole = nl && !memchr(text, '\0', line);
-	if (!*whole || !memchr(text, '"', line))
-		return RFL_OK;
-	if (!init_parser(&p))
-		return rfl_fail(err, RFL_ENOMEM, 0, "CSV record: out of memory");
+	if (!nl || memchr(text, '\0', line))
+		return false;
+	if (!memchr(text, '"', line))
+		return true;
+	init_parser(&p);
 	while (rows == 0 && at < len) {
 		const char *stop = memchr(text + at, '\n', len - at);
 		const size_t piece = stop ? (size_t)(stop - text) + 1 - at : 0;
@@ -473,13 +444,9 @@ enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whol
 			break;
 		at += piece;
 	}
-	failed = csv_error(&p);
 	csv_free(&p);
-	*whole = rows > 0;
-	*end = *whole ? at : line;
-	if (failed != 0 && failed != CSV_EPARSE)
-		return rfl_fail(err, RFL_ENOMEM, 0, "CSV record: out of memory");
-	return RFL_OK;
+	*end = rows > 0 ? at : line;
+	return rows > 0;
 }
 
 const char *rfl_csv_text(const struct rfl_csv *csv, int column)

@@ -35,8 +35,8 @@ struct rfl_csv {
 	struct rfl_buf text; /* fields of the current row, NUL-terminated */
 	size_t *fields;      /* offsets in `text` */
 	size_t fields_cap;
-	bool begun, row_done, no_memory, at_end;
-	struct rfl_arena *arena;      /* owns the names of the columns */
+	bool begun, row_done, at_end;
+	struct rfl_arena *arena;      /* owns what does not grow */
 	struct rfl_csv_name *by_name; /* columns that have a name, sorted */
 	size_t nnamed;
 };
@@ -84,12 +84,11 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Find the end of the first record in `text`.
- * @param len    at least 1
- * @param end    set to the offset after its line feed
- * @param whole  set to false if the record is not CSV, incomplete, or contains a NUL byte; `end` is
- *               then the end of the first line */
-enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
+ * @param len  at least 1
+ * @param end  set to the offset after its line feed
+ * @return false if the record is not CSV, incomplete, or contains a NUL byte; `end` is then the end
+ *         of the first line */
+bool rfl_csv_record(const char *text, size_t len, size_t *end) RFL_WARN_UNUSED;
 
 /** Append one field, or a row with its newline, quoted only where RFC 4180 requires it. */
 void rfl_csv_write_field(struct rfl_buf *out, const char *field);

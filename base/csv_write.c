@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 
 #define BLOCK_SIZE   65536
@@ -123,11 +124,7 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 
 	/* Truncate a file that contains only part of the header after an interrupted write. */
 	if (size > 0 && size < out.len) {
-		have = malloc(size);
-		if (!have) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-			goto done;
-		}
+		have = rfl_alloc_array(size, 1);
 		if (pread(fd, have, size, 0) == (ssize_t)size &&
 		    memcmp(have, out.data, size) == 0) {
 			size = 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
 
@@ -28,19 +29,19 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 			const struct rfl_dl_symbol *symbols, size_t nsymbols, struct rfl_dl **ret,
 			struct rfl_err *err)
 {
-	struct rfl_dl *dl = calloc(1, sizeof(*dl));
+	struct rfl_dl *dl = rfl_alloc_array(1, sizeof(*dl));
 	const int flags = mode == RFL_DL_MAPPED ? RTLD_NOLOAD : 0;
 	struct rfl_buf tried = { .max = RFL_ERR_MSG_MAX };
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < nsymbols; i++)
 		set_slot(symbols[i].slot, NULL);
-	for (size_t i = 0; dl && names[i]; i++) {
+	for (size_t i = 0; names[i]; i++) {
 		const char *why;
 
 		dl->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | flags);
 		if (dl->handle) {
-			dl->name = strdup(names[i]);
+			dl->name = rfl_strdup(names[i]);
 			break;
 		}
 		why = dlerror();
@@ -52,9 +53,7 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 			rfl_buf_printf(&tried, "%s: ", names[i]);
 		rfl_buf_puts(&tried, why);
 	}
-	if (!dl || (dl->handle && !dl->name))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", names[0]);
-	else if (!dl->handle)
+	if (!dl->handle)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "cannot load %s",
 			      tried.len ? rfl_buf_str(&tried) : "an unnamed library");
 	for (size_t i = 0; i < nsymbols && rc == RFL_OK; i++) {

@@ -29,12 +29,10 @@ void rfl_fields_free(const struct rfl_field *fields, size_t n, void *row)
 		}
 }
 
-enum rfl_rc rfl_field_set(char **field, const char *text, struct rfl_err *err)
+enum rfl_rc rfl_field_put(char **field, const char *text)
 {
-	char *copy = text && *text ? strdup(text) : NULL;
+	char *copy = rfl_strdup(text && *text ? text : NULL); /* before free(): `text` may be it */
 
-	if (text && *text && !copy)
-		return rfl_fail(err, RFL_ENOMEM, 0, "table text: out of memory");
 	free(*field);
 	*field = copy;
 	return RFL_OK;
@@ -149,10 +147,9 @@ enum rfl_rc rfl_fields_read(const struct rfl_field *fields, size_t n, const stru
 			rc = rfl_field_read_number(f, csv, columns[i], row, err);
 		else if (!*text)
 			*rfl_field_text_at(f, row) = NULL;
-		else if (!copies)
-			*rfl_field_text_at(f, row) = (char *)(uintptr_t)text;
-		else if (!(*rfl_field_text_at(f, row) = rfl_arena_strdup(copies, text)))
-			rc = rfl_arena_check(copies, csv->path, err);
+		else
+			*rfl_field_text_at(f, row) =
+				copies ? rfl_arena_strdup(copies, text) : (char *)(uintptr_t)text;
 	}
 	return rc;
 }

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 
 #define BLOCK_SIZE  65536
@@ -74,8 +75,8 @@ enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err)
 		errno = n == LINKS_MAX ? ELOOP : ENAMETOOLONG;
 		return rfl_fail_errno(err, "%s: cannot resolve", path);
 	}
-	*ret = strdup(size <= sizeof(at) ? at : path);
-	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	*ret = rfl_strdup(size <= sizeof(at) ? at : path);
+	return RFL_OK;
 }
 
 /* Open with O_NOFOLLOW, because a link may be created after the check. */
@@ -165,11 +166,7 @@ static int open_neighbour(const char *path, const struct stat *target, char **na
 	const size_t size = strlen(path) + 48;
 	int fd;
 
-	*name = malloc(size);
-	if (!*name) {
-		errno = ENOMEM;
-		return -1;
-	}
+	*name = rfl_alloc_array(size, 1);
 	do {
 		snprintf(*name, size, "%s.tmp.%ld.%u", path, (long)getpid(),
 			 atomic_fetch_add(&counter, 1));
@@ -397,13 +394,20 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
 enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct rfl_err *err)
 {
 	const bool folder = use == RFL_FILE_FOLDER;
+	char *target = NULL, in[PATH_SIZE];
+	enum rfl_rc rc = RFL_OK;
 	struct stat st;
 	int fd;
 
 	if (use != RFL_FILE_OPTIONAL && is_foreign_link(path))
 		return fail_foreign_link(err, path);
+	if (use == RFL_FILE_REPLACED && !(rc = rfl_file_target(path, &target, err)))
+		rc = rfl_file_check_use(folder_of(target, in), RFL_FILE_FOLDER, err);
+	free(target);
+	if (rc)
+		return rc;
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s: cannot check", path);
+		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s", path);
 	if (folder && !S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", path);
 	if (folder)
@@ -412,7 +416,9 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 			       : rfl_fail_errno(err, "%s: cannot create files in this folder",
 						path);
 	if (!S_ISREG(st.st_mode))
-		return rfl_fail(err, RFL_EIO, EINVAL, "%s: not a regular file; move it away", path);
+		return rfl_fail(err, RFL_EIO, EINVAL, "%s: %s", path,
+				S_ISDIR(st.st_mode) ? "this is a folder, not a file"
+						    : "not a regular file; move it away");
 	if (use == RFL_FILE_OPTIONAL)
 		return RFL_OK;
 	fd = open_own(path, O_WRONLY | O_APPEND | O_NONBLOCK);
@@ -426,10 +432,9 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 static enum rfl_rc make_folders(const char *path, size_t len, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
-	char *part = strndup(path, len);
+	char *part = rfl_strdup(path);
 
-	if (!part)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	part[len] = '\0';
 	for (char *slash = part; slash && *part && rc == RFL_OK;) {
 		int code;
 
@@ -462,12 +467,18 @@ enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err)
 char *rfl_path_join(const char *dir, const char *name)
 {
 	size_t len = strlen(dir), size = len + strlen(name) + 2;
-	char *path = malloc(size);
+	char *path = rfl_alloc_array(size, 1);
 
-	if (path)
-		snprintf(path, size, "%s%s%s", dir, len == 0 || dir[len - 1] == '/' ? "" : "/",
-			 name);
+	snprintf(path, size, "%s%s%s", dir, len == 0 || dir[len - 1] == '/' ? "" : "/", name);
 	return path;
+}
+
+char *rfl_path_beside(const char *file, const char *name)
+{
+	char folder[PATH_SIZE];
+
+	return rfl_path_join(name[0] == '/' || !strchr(file, '/') ? "" : folder_of(file, folder),
+			     name);
 }
 
 const char *rfl_path_base(const char *path)

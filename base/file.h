@@ -35,6 +35,7 @@ void rfl_file_sweep(const char *path);
 enum rfl_file_use {
 	RFL_FILE_FOLDER,   /**< a folder in which files can be created */
 	RFL_FILE_APPENDED, /**< a file that can be appended to */
+	RFL_FILE_REPLACED, /**< a file that can be changed by rfl_file_lock() and rfl_file_write() */
 	RFL_FILE_OPTIONAL, /**< a regular file: writing may fail, but does not block */
 };
 
@@ -70,8 +71,11 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err) RFL_W
 enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Join a folder and a name with "/". malloc'ed; NULL if out of memory. */
+/** Join a folder and a name with "/". malloc'ed. */
 char *rfl_path_join(const char *dir, const char *name) RFL_WARN_UNUSED;
+
+/** A path relative to the folder of a file: ("a/b.json", "c") gives "a/c". malloc'ed. */
+char *rfl_path_beside(const char *file, const char *name) RFL_WARN_UNUSED;
 
 /** The part after the last slash. Borrowed. */
 const char *rfl_path_base(const char *path);

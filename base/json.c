@@ -41,6 +41,8 @@ static const char *not_json(const char *text, size_t len)
 		at++;
 	if (at == len)
 		return "is empty";
+	if (memchr(text + at, '\0', len - at < 4 ? len - at : 4))
+		return "is in UTF-16 or not a text; save it in UTF-8";
 	if (text[at] == '{' || text[at] == '[')
 		return NULL;
 	if (len - at >= 3 && memcmp(text + at, "\xef\xbb\xbf", 3) == 0)
@@ -81,11 +83,53 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
 	return rc;
 }
 
+/* Blank out comments, so that positions stay correct. */
+static void blank_comments(char *text, size_t len)
+{
+	bool in_string = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			in_string = !in_string;
+		else if (text[i] == '\n')
+			in_string = false; /* of an invalid string */
+		else if (in_string && text[i] == '\\')
+			i++;
+		else if (!in_string && text[i] == '/' && i + 1 < len && text[i + 1] == '/')
+			for (; i < len && text[i] != '\n'; i++)
+				text[i] = ' ';
+	}
+}
+
+enum rfl_rc rfl_json_loads_commented(const char *text, size_t len, const char *name, json_t **ret,
+				     struct rfl_err *err)
+{
+	char *copy = memcpy(rfl_alloc_array(len + 1, 1), text, len);
+	enum rfl_rc rc;
+
+	blank_comments(copy, len);
+	rc = rfl_json_loads(copy, len, name, ret, err);
+	free(copy);
+	return rc;
+}
+
+enum rfl_rc rfl_json_load_commented(const char *path, json_t **ret, struct rfl_err *err)
+{
+	struct rfl_buf text = { .len = 0 };
+	enum rfl_rc rc = rfl_file_read(path, &text, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_json_loads_commented(rfl_buf_str(&text), text.len, path, ret, err);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
 /* --- locations ------------------------------------------------------------------------------- */
 
 void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer)
 {
 	w->file = file;
+	w->name = NULL;
 	w->len = strnlen(pointer, sizeof(w->pointer) - 1);
 	memcpy(w->pointer, pointer, w->len);
 	w->pointer[w->len] = '\0';
@@ -133,20 +177,19 @@ enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s", w->file, w->len ? w->pointer : "/",
-			text);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s%s%s", w->file, w->len ? w->pointer : "/",
+			w->name ? w->name : "", w->name ? ": " : "", text);
 }
 
-enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
-			       const char *path, struct rfl_err *err)
+enum rfl_rc rfl_where_only_keys(const struct rfl_where *w, const json_t *obj,
+				const char *const *allowed, struct rfl_err *err)
 {
 	json_t *o = (json_t *)(uintptr_t)obj; /* no const in jansson's iterators */
 	const char *nearest;
-	struct rfl_where at;
+	struct rfl_where at = *w;
 	struct rfl_buf known = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_where_begin(&at, file, path);
 	if (!json_is_object(obj))
 		return rfl_where_fail(&at, err, "must be an object");
 	for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
@@ -168,6 +211,15 @@ enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, co
 		return rc;
 	}
 	return RFL_OK;
+}
+
+enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
+			       const char *path, struct rfl_err *err)
+{
+	struct rfl_where w;
+
+	rfl_where_begin(&w, file, path);
+	return rfl_where_only_keys(&w, obj, allowed, err);
 }
 
 const char *rfl_json_show(const json_t *value, char *out, size_t size)
@@ -199,24 +251,19 @@ json_t *rfl_json_real(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *rfl_json_text(const char *text)
+{
+	return text ? json_string_nocheck(text) : json_null();
+}
+
 void rfl_json_put(json_t **o, const char *key, json_t *take_value)
 {
-	if (*o && json_object_set_new(*o, key, take_value) == 0)
-		return;
-	if (!*o)
-		json_decref(take_value);
-	json_decref(*o);
-	*o = NULL;
+	(void)json_object_set_new_nocheck(*o, key, take_value ? take_value : json_null());
 }
 
 void rfl_json_append(json_t **list, json_t *take_value)
 {
-	if (*list && json_array_append_new(*list, take_value) == 0)
-		return;
-	if (!*list)
-		json_decref(take_value);
-	json_decref(*list);
-	*list = NULL;
+	(void)json_array_append_new(*list, take_value ? take_value : json_null());
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -288,7 +335,7 @@ static void write_value(struct rfl_buf *out, const json_t *value, int level)
 	bool one_line = level == ONE_LINE;
 	size_t n;
 
-	if (!value) { /* the caller ran out of memory: fail instead of writing half a document */
+	if (!value) { /* such as json_string() of invalid UTF-8: do not write half a document */
 		out->failed = true;
 		return;
 	}

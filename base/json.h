@@ -21,8 +21,10 @@ void rfl_json_setup(void);
 /** The location of a value, for messages: file and JSON pointer (RFC 6901). */
 struct rfl_where {
 	const char *file; /**< borrowed */
-	char pointer[1024];
+	/** What is at this place, between pointer and message: "conv1"; borrowed; NULL: nothing */
+	const char *name;
 	size_t len;
+	char pointer[1024];
 };
 
 /** Set the location; pointer "" is the root of the document. */
@@ -37,6 +39,11 @@ void rfl_where_up(struct rfl_where *w, size_t mark);
 enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 
+/** Reject keys of an object that are not in `allowed` (NULL-terminated), suggesting the nearest
+ * known key. */
+enum rfl_rc rfl_where_only_keys(const struct rfl_where *w, const json_t *obj,
+				const char *const *allowed, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Load a file (at most 256 MiB).
  * @param ret  a new reference; release with json_decref()
  * @return RFL_OK; RFL_EIO; RFL_EFORMAT with "file:line:column: reason" */
@@ -46,8 +53,13 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err) R
 enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_t **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Reject keys that are not in `allowed` (NULL-terminated), suggesting the nearest known key.
- * @param path  JSON pointer of `obj`, for example "/environments/lab_cpu" */
+/** Load a file, or a text, that people write: from "//" to the end of a line is a comment. */
+enum rfl_rc rfl_json_load_commented(const char *path, json_t **ret,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_json_loads_commented(const char *text, size_t len, const char *name, json_t **ret,
+				     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** rfl_where_only_keys() for an object at a JSON pointer, such as "/environments/lab_cpu". */
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -62,15 +74,16 @@ const char *rfl_json_scalar(const json_t *value, char number[RFL_NUM_MAX]);
 /** Create a real, or JSON null for NaN and infinities. New reference. */
 json_t *rfl_json_real(double value);
 
-/** Add a member. The object becomes NULL when memory runs out; adding it to another one then fails,
- * too, so that a caller checks only the whole document. */
-void rfl_json_put(json_t **o, const char *key, json_t *take_value);
+/** Create a string, or JSON null for NULL. Invalid UTF-8, for which json_string() returns NULL, is
+ * kept, and written as U+FFFD. New reference. */
+json_t *rfl_json_text(const char *text);
 
-/** Append to a list, likewise. */
+/** Add a member to an object, or an item to a list; NULL is added as JSON null. */
+void rfl_json_put(json_t **o, const char *key, json_t *take_value);
 void rfl_json_append(json_t **list, json_t *take_value);
 
 /** Append a value, indented by two spaces, with keys in insertion order and reals in the shortest
- * exact form. NULL (the caller ran out of memory) marks the buffer as failed. */
+ * exact form. NULL marks the buffer as failed. */
 void rfl_json_write(struct rfl_buf *out, const json_t *value);
 
 /** Append a value on one line, without a newline at the end. */

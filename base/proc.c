@@ -91,8 +91,6 @@ static char **make_env(const char *const *added)
 	while (added && added[more])
 		more++;
 	env = rfl_alloc_array(ours + more + 1, sizeof(*env));
-	if (!env)
-		return NULL;
 	for (size_t i = 0; i < ours; i++) {
 		const size_t name = strcspn(environ[i], "=");
 		size_t k = 0;
@@ -170,10 +168,6 @@ static enum rfl_rc spawn(struct watch *w, const sigset_t *mask, struct rfl_err *
 	int code = 0; /* errno of the failed exec */
 	ssize_t n;
 
-	if (!env) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->argv[0]);
-		goto done;
-	}
 	for (int i = 0; i < NPIPES; i++) {
 		if (wanted[i] && pipe2(ends, O_CLOEXEC) == 0) {
 			theirs[i] = lift(ends[i != IN], least);

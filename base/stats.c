@@ -163,8 +163,6 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 			return rfl_fail(err, RFL_EINVAL, 0,
 					"statistics: sample %zu of %zu is not a number", i + 1, n);
 	x = rfl_alloc_array(n, sizeof(*x));
-	if (!x)
-		return rfl_fail(err, RFL_ENOMEM, 0, "statistics: out of memory for %zu samples", n);
 	memcpy(x, samples, n * sizeof(*x));
 	qsort(x, n, sizeof(*x), by_value);
 	for (size_t i = 0; i < n; i++)

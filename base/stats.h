@@ -20,7 +20,7 @@ struct rfl_stats {
 	double ci95; /**< half-width of the 95 % confidence interval of the mean, by Student's t */
 };
 
-/** Compute statistics. RFL_EINVAL for n = 0 or a NaN sample, RFL_ENOMEM if out of memory. */
+/** Compute statistics. RFL_EINVAL for n = 0 or a NaN sample. */
 enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -75,11 +75,9 @@ static enum rfl_rc open_data(const struct rfl_data_spec *spec, const struct rfl_
 			     struct rfl_data **ret, struct rfl_err *err)
 {
 	struct rfl_samples *set = NULL;
-	struct rfl_data *d = NULL;
-	enum rfl_rc rc = rfl_data__new(spec, batch, layout, memory, &d, err);
+	struct rfl_data *d = rfl_data__new(spec, batch, layout, memory);
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
 	if (net && is_synthetic(spec))
 		rc = rfl_data__synthetic(d, net, threads, err);
 	else if (net && spec->kind == RFL_DATA_TOKENS && spec->dir)

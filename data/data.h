@@ -36,7 +36,7 @@ struct rfl_data_spec {
 	enum rfl_data_kind kind;
 	const char *dir; /**< a folder, or the file of tokens; NULL for synthetic data */
 	/** The test set instead of the training set: every sample once per epoch, in order and not
-	 * augmented. The last batch of an epoch may be smaller. */
+	 * augmented. Damaged samples are omitted, so a batch may be smaller, and even empty. */
 	bool test;
 	bool augment; /**< random crop and flip, else resize and centre crop */
 	/** With augment, rotate CIFAR-10 and MNIST by a random angle of at most this many degrees,
@@ -117,7 +117,7 @@ enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_ne
  *
  * A folder is read in random order, epoch after epoch. An epoch omits the images after its last
  * whole batch (of all ranks together), unless there are fewer images than one batch. A file that
- * cannot be decoded is logged once and replaced by the next image.
+ * cannot be decoded is logged once; a training set has the next image in its place.
  *
  * @param spec    its strings must outlive the source
  * @param net     defines the shape of the input and the number of classes; not kept

@@ -170,28 +170,20 @@ static void *work_run(void *ctx)
 	}
 }
 
-enum rfl_rc rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int threads,
-			 struct rfl_err *err)
+void rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int threads)
 {
 	struct work work = { .jobs = jobs, .njobs = njobs };
 	pthread_t helper[MAX_THREADS];
-	int nhelpers = 0, failed = 0;
+	int n = 0;
 
-	if (threads < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "fill: %d threads: use at least 1", threads);
 	atomic_init(&work.next, 0);
-	while (!failed && nhelpers < threads - 1 && nhelpers < MAX_THREADS) {
-		failed = pthread_create(&helper[nhelpers], NULL, work_run, &work);
-		if (!failed)
-			nhelpers++;
-	}
+	/* if a thread cannot start, the others do its share */
+	while (n < threads - 1 && n < MAX_THREADS &&
+	       pthread_create(&helper[n], NULL, work_run, &work) == 0)
+		n++;
 	(void)work_run(&work);
-	for (int i = 0; i < nhelpers; i++)
-		(void)pthread_join(helper[i], NULL);
-	if (failed)
-		return rfl_fail(err, RFL_ENOMEM, failed, "fill: cannot start a thread: %s",
-				strerror(failed));
-	return RFL_OK;
+	while (n > 0)
+		(void)pthread_join(helper[--n], NULL);
 }
 
 struct rfl_fill_job rfl_fill_job_of(const struct rfl_param *param, float *out)
@@ -212,30 +204,29 @@ enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t first, int64_
 		.rule = { .form = RFL_FILL_SCALED, .scale = 1.0f },
 		.p = RFL_FILL_IMAGE,
 		.first = (uint64_t)(first * image),
-		.n = (size_t)(n * image),
+		.n = (size_t)(layout == RFL_LAYOUT_NCHW ? n * image : image),
 		.out = out,
 	};
 	int64_t channels, pixels;
-	enum rfl_rc rc;
 
 	if (shape->ndim != 3)
 		return rfl_fail(err, RFL_EINVAL, 0, "fill: an image has 3 dimensions, not %d",
 				shape->ndim);
-	if (layout == RFL_LAYOUT_NCHW)
-		return rfl_fill_run(&job, 1, threads, err);
+	if (layout == RFL_LAYOUT_NCHW) {
+		rfl_fill_run(&job, 1, threads);
+		return RFL_OK;
+	}
 	job.out = rfl_alloc_array(job.n, sizeof(*job.out));
-	if (!job.out)
-		return rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
-	rc = rfl_fill_run(&job, 1, threads, err);
 	channels = shape->dim[0];
 	pixels = shape->dim[1] * shape->dim[2];
-	for (int64_t b = 0; b < n && rc == RFL_OK; b++)
+	for (int64_t b = 0; b < n; b++, job.first += job.n, out += image) {
+		rfl_fill_run(&job, 1, threads);
 		for (int64_t c = 0; c < channels; c++)
 			for (int64_t i = 0; i < pixels; i++)
-				out[b * image + i * channels + c] =
-					job.out[b * image + c * pixels + i];
+				out[i * channels + c] = job.out[c * pixels + i];
+	}
 	free(job.out);
-	return rc;
+	return RFL_OK;
 }
 
 /* ---- test vectors from an independent program, one tensor of each kind: they prove that the
@@ -293,15 +284,12 @@ const struct rfl_fill_vector *rfl_fill_vector_at(size_t i)
 	return i < RFL_ARRAY_LEN(vectors) ? &vectors[i] : NULL;
 }
 
-enum rfl_rc rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5],
-				uint32_t *bitsum, struct rfl_err *err)
+void rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5], uint32_t *bitsum)
 {
 	const struct rfl_fill_rule rule = rfl_fill_rule_of(&vector->param);
 	const size_t total = (size_t)vector->param.numel;
 	float *values = rfl_alloc_array(CHUNK, sizeof(*values));
 
-	if (!values)
-		return rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
 	*bitsum = 0;
 	for (size_t first = 0; first < total; first += CHUNK) {
 		const size_t n = total - first < CHUNK ? total - first : CHUNK;
@@ -312,5 +300,4 @@ enum rfl_rc rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t f
 		*bitsum += rfl_fill_bitsum(values, n);
 	}
 	free(values);
-	return RFL_OK;
 }

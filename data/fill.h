@@ -51,13 +51,9 @@ struct rfl_fill_job {
 	float *out; /**< n elements, owned by the caller */
 };
 
-/**
- * Fill many tensors in blocks distributed over threads.
- * @param threads  at least 1, including the calling thread
- * @return RFL_OK; RFL_ENOMEM if a thread could not be started
- */
-enum rfl_rc rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int threads,
-			 struct rfl_err *err) RFL_WARN_UNUSED;
+/** Fill many tensors in blocks distributed over at most `threads` threads, the calling one
+ * included. */
+void rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int threads);
 
 /** Return the job that fills one parameter. */
 struct rfl_fill_job rfl_fill_job_of(const struct rfl_param *param, float *out);
@@ -93,10 +89,9 @@ struct rfl_fill_vector {
 /** Return the i-th test vector, or NULL past the last. */
 const struct rfl_fill_vector *rfl_fill_vector_at(size_t i);
 
-/** Fill a test vector; get its first five bit patterns and the sum of all. Can fail with
- * RFL_ENOMEM. */
-enum rfl_rc rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5],
-				uint32_t *bitsum, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Fill a test vector; get its first five bit patterns and the sum of all. */
+void rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5],
+			 uint32_t *bitsum);
 
 /** The formula compiled for each instruction set of this processor, the fastest first; NULL past
  * the last. @param start  p << 32 | the first element */

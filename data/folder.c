@@ -51,9 +51,8 @@ static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct n
 
 	if (!d)
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
-	for (errno = 0; rc == RFL_OK && (entry = readdir(d)) != NULL; errno = 0) {
+	for (errno = 0; (entry = readdir(d)) != NULL; errno = 0) {
 		struct names *list = files;
-		const char *name;
 		struct stat st;
 
 		if (entry->d_name[0] == '.') /* hidden, "." or ".." */
@@ -64,13 +63,10 @@ static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct n
 			list = S_ISDIR(st.st_mode) ? folders : NULL;
 		if (!list)
 			continue;
-		name = rfl_arena_strdup(arena, entry->d_name);
-		if (!name || rfl_grow(&list->items, &list->cap, list->n + 1, SIZE_MAX, NULL))
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-		else
-			list->items[list->n++] = name;
+		rfl_reserve(&list->items, &list->cap, list->n + 1);
+		list->items[list->n++] = rfl_arena_strdup(arena, entry->d_name);
 	}
-	if (rc == RFL_OK && errno)
+	if (errno)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	closedir(d);
 	if (folders->n)
@@ -104,9 +100,9 @@ static enum rfl_rc visit(struct listing *g, const char *dir, bool *again, struct
 	if (stat(dir, &st) != 0)
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	id = rfl_arena_printf(g->set->arena, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
-	there = id ? tsearch(id, &g->visited, by_text) : NULL;
+	there = tsearch(id, &g->visited, by_text);
 	if (!there)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+		rfl_out_of_memory();
 	*again = *there != id;
 	return RFL_OK;
 }
@@ -122,11 +118,8 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 	const char *dir = rfl_arena_printf(set->arena, "%s/%s%s%s", set->dir, set->classes[label],
 					   slash, under);
 	bool again = false;
-	enum rfl_rc rc;
+	enum rfl_rc rc = visit(g, dir, &again, err);
 
-	if (!dir)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
-	rc = visit(g, dir, &again, err);
 	if (again && !g->first)
 		rfl_log(g->level, "%s: skipped: links to a folder that was already read", dir);
 	if (rc != RFL_OK || again)
@@ -147,19 +140,15 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 		}
 		if (under[0])
 			name = rfl_arena_printf(set->arena, "%s/%s", under, name);
-		if (!name || rfl_grow(&set->images, &g->cap, set->nimages + 1, SIZE_MAX, NULL))
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
-		else
-			set->images[set->nimages++] =
-				(struct rfl_dataset_image){ .label = label, .name = name };
+		rfl_reserve(&set->images, &g->cap, set->nimages + 1);
+		set->images[set->nimages++] =
+			(struct rfl_dataset_image){ .label = label, .name = name };
 	}
-	for (size_t i = 0; rc == RFL_OK && i < folders.n && !(g->first && set->nimages); i++) {
-		const char *below =
-			rfl_arena_printf(set->arena, "%s%s%s", under, slash, folders.items[i]);
-
-		rc = below ? list_class(g, label, below, depth + 1, err)
-			   : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
-	}
+	for (size_t i = 0; rc == RFL_OK && i < folders.n && !(g->first && set->nimages); i++)
+		rc = list_class(g, label,
+				rfl_arena_printf(set->arena, "%s%s%s", under, slash,
+						 folders.items[i]),
+				depth + 1, err);
 	free(files.items);
 	free(folders.items);
 	return rc;
@@ -170,7 +159,7 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_classes, bool first,
 			     bool named, struct rfl_dataset **ret, struct rfl_err *err)
 {
-	struct rfl_dataset *set = calloc(1, sizeof(*set));
+	struct rfl_dataset *set = rfl_alloc_array(1, sizeof(*set));
 	struct listing g = {
 		.set = set,
 		.level = named ? RFL_LOG_DEBUG : RFL_LOG_WARN,
@@ -180,23 +169,17 @@ enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_clas
 	bool again;
 	enum rfl_rc rc = RFL_OK;
 
-	if (set)
-		set->arena = rfl_arena_new();
-	if (set && set->arena)
-		set->dir = rfl_arena_printf(set->arena, "%s/%s", dir, part);
-	if (!set || !set->dir)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-	else if (!rfl_dir_exists(dir))
+	set->arena = rfl_arena_new();
+	set->dir = rfl_arena_printf(set->arena, "%s/%s", dir, part);
+	if (!rfl_dir_exists(dir))
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no such folder; " EXPECTED, dir, set->dir);
 	else if (!rfl_dir_exists(set->dir))
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: contains no folder '%s'; " EXPECTED, dir,
 			      part, set->dir);
 	else
 		rc = list_names(set->dir, set->arena, &folders, NULL, err);
-	if (set) {
-		set->classes = folders.items;
-		set->nclasses = folders.n;
-	}
+	set->classes = folders.items;
+	set->nclasses = folders.n;
 	if (rc == RFL_OK && set->nclasses == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no class folders; " EXPECTED, set->dir,
 			      set->dir);
@@ -296,7 +279,7 @@ static void *reader_main(void *arg)
 static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int readers,
 			     struct cache **ret, struct rfl_err *err)
 {
-	struct cache *c = calloc(1, sizeof(*c));
+	struct cache *c = rfl_alloc_array(1, sizeof(*c));
 	char need[RFL_NUM_MAX], have[RFL_NUM_MAX];
 	pthread_t threads[MAX_READERS];
 	size_t total = 0;
@@ -304,12 +287,7 @@ static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int re
 	enum rfl_rc rc;
 	int n = 0;
 
-	if (c)
-		c->entries = rfl_alloc_array(set->nimages, sizeof(*c->entries));
-	if (!c || !c->entries) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
-		goto done;
-	}
+	c->entries = rfl_alloc_array(set->nimages, sizeof(*c->entries));
 	c->set = set;
 	for (size_t i = 0; i < set->nimages; i++) {
 		char path[4096];
@@ -336,7 +314,7 @@ static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int re
 			      set->dir, set->nimages, need, have);
 		goto done;
 	}
-	c->block = malloc(total > 0 ? total : 1);
+	c->block = rfl_try_array(total, 1);
 	if (!c->block) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: cache of %zu bytes: out of memory", set->dir,
 			      total);
@@ -397,11 +375,10 @@ static void folder_worker_free(void *worker)
 
 static enum rfl_rc folder_worker_new(const struct rfl_samples *s, void **ret, struct rfl_err *err)
 {
-	struct decoder *d = calloc(1, sizeof(*d));
+	struct decoder *d = rfl_alloc_array(1, sizeof(*d));
 	enum rfl_rc rc;
 
-	if (!d)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
+	(void)s;
 	rfl_buf_init(&d->file, FILE_MAX);
 	rc = rfl_jpeg_new(&d->jpeg, err);
 	if (rc) {
@@ -486,9 +463,7 @@ static enum rfl_rc match_classes(const char *dir, const struct rfl_dataset *test
 {
 	struct rfl_dataset *train = NULL;
 	uint32_t *class_of = rfl_alloc_array(test->nclasses, sizeof(*class_of));
-	enum rfl_rc rc =
-		class_of ? rfl_dataset_open(dir, "train", INT64_MAX, true, true, &train, err)
-			 : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	enum rfl_rc rc = rfl_dataset_open(dir, "train", INT64_MAX, true, true, &train, err);
 
 	for (size_t i = 0; rc == RFL_OK && i < test->nclasses; i++) {
 		const char **found = bsearch(&test->classes[i], train->classes, train->nclasses,
@@ -557,11 +532,7 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 		rfl_dataset_free(set);
 		return rc;
 	}
-	f = calloc(1, sizeof(*f));
-	if (!f) {
-		rfl_dataset_free(set);
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->dir);
-	}
+	f = rfl_alloc_array(1, sizeof(*f));
 	f->set = set;
 	f->size = (int)shape->width;
 	f->augment = spec->augment && !spec->test;

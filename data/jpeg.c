@@ -12,6 +12,8 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
+#include "base/alloc.h"
+
 #define ROW_BATCH 16
 #define MAX_SCANS 500 /* scans of a progressive file; cameras and libraries write 10 to 20 */
 
@@ -63,20 +65,15 @@ static enum rfl_rc gave_up(const struct rfl_jpeg *j, struct rfl_err *err)
 
 enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err)
 {
-	struct rfl_jpeg *j = calloc(1, sizeof(*j));
+	struct rfl_jpeg *j = rfl_alloc_array(1, sizeof(*j));
 
-	if (!j)
-		return rfl_fail(err, RFL_ENOMEM, 0, "JPEG decoder: out of memory");
+	(void)err;
 	j->decoder.err = jpeg_std_error(&j->manager);
 	j->manager.error_exit = on_error;
 	j->manager.emit_message = on_message;
 	j->decoder.client_data = j;
-	if (setjmp(j->escape)) {
-		enum rfl_rc rc = rfl_fail(err, RFL_ENOMEM, 0, "JPEG decoder: %s", j->message);
-
-		rfl_jpeg_free(j);
-		return rc;
-	}
+	if (setjmp(j->escape)) /* the only failure of a new decoder */
+		rfl_out_of_memory();
 	jpeg_create_decompress(&j->decoder);
 	j->progress.progress_monitor = on_progress;
 	j->decoder.progress = &j->progress;
@@ -220,9 +217,7 @@ enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, str
 	if (!crop)
 		crop = &whole;
 	rc = rfl_image_reserve(out, crop->width, crop->height, err);
-	j->rows = rfl_scratch(j->rows, &j->rows_cap, (size_t)d->image_width * 4 * ROW_BATCH, 1);
-	if (rc == RFL_OK && !j->rows)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", j->name);
+	rfl_reserve(&j->rows, &j->rows_cap, (size_t)d->image_width * 4 * ROW_BATCH);
 	if (rc == RFL_OK && !decode_guarded(j, crop, out))
 		rc = gave_up(j, err);
 	jpeg_abort_decompress(d); /* also skips the rows below the crop */

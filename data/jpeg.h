@@ -16,7 +16,7 @@
 
 struct rfl_jpeg; /* a decoder for many images, used by one thread */
 
-/** @return RFL_OK; RFL_ENOMEM; RFL_EUNAVAILABLE if built without libjpeg-turbo */
+/** @return RFL_OK; RFL_EUNAVAILABLE if built without libjpeg-turbo */
 enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_jpeg_free(struct rfl_jpeg *j);
 

@@ -26,6 +26,8 @@
 
 #define SMALL ((uint64_t)64 << 20) /* bytes allocated without checking the free memory */
 
+#define NO_SAMPLE (-1) /* label of an empty place in a batch of a test set */
+
 struct slot {
 	uint8_t *pixels;
 	int64_t *labels; /* after the pixels, in the same block */
@@ -142,21 +144,22 @@ static void release(const struct rfl_data *d, void *p)
 		free(p);
 }
 
-/* Load the sample at an index of the set, or the next one that is not damaged. Known damaged files
- * are tried again: the crop may determine whether a file can be used, and a sample must not depend
- * on other threads. */
+/* Load the sample at an index of the set. If it is damaged, a training set has the next one in its
+ * place, and a test set none: each of its samples counts once. Known damaged files are tried again:
+ * the crop may determine whether a file can be used, and a sample must not depend on other threads.
+ */
 static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 			     struct rfl_sample *sample, struct rfl_err *err)
 {
 	struct rfl_data *d = w->data;
 	struct rfl_samples *set = d->set;
-	size_t most = set->n < BAD_IN_ROW ? set->n : BAD_IN_ROW;
+	const size_t most = set->n < BAD_IN_ROW ? set->n : BAD_IN_ROW;
+	int64_t nbad = 0;
 
-	for (size_t i = 0; i < most; i++) {
+	for (size_t i = 0; i < most && !(i > 0 && d->spec.test); i++) {
 		size_t index = (first + i) % set->n;
 		struct rfl_err why = RFL_ERR_INIT;
 		struct rfl_random random;
-		int64_t nbad;
 		enum rfl_rc rc;
 
 		/* A replacement occurs twice in this epoch. It looks different because it uses the
@@ -175,7 +178,11 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 		rfl_log(nbad <= NAMED_BAD && !d->spec.named ? RFL_LOG_WARN : RFL_LOG_DEBUG,
 			"%s: skipped", why.msg);
 	}
-	if (most == set->n)
+	if (d->spec.test && nbad < (int64_t)set->n) {
+		sample->label = NO_SAMPLE;
+		return RFL_OK;
+	}
+	if (most == set->n || d->spec.test)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: none of its %zu images can be read",
 				set->name, set->n);
 	return rfl_fail(err, RFL_EFORMAT, 0,
@@ -191,7 +198,8 @@ static void work_once(struct worker *w)
 	int64_t ticket = d->next_ticket++, batch = d->batch, place = ticket % batch;
 	struct slot *slot = &d->slots[(ticket / batch) % d->nslots];
 	struct rfl_sample sample = { .pixels = slot->pixels + (size_t)place * d->set->sample_bytes,
-				     .layout = d->layout };
+				     .layout = d->layout,
+				     .label = NO_SAMPLE };
 	/* tickets count the samples of this process; ranks take turns by batch */
 	const int64_t turn = ticket / batch * d->spec.world_size + d->spec.rank;
 	const uint64_t at = (uint64_t)(turn * batch + place);
@@ -210,7 +218,7 @@ static void work_once(struct worker *w)
 	slot->labels[place] = sample.label;
 	pthread_mutex_lock(&d->lock);
 	d->stats.decode_s += rfl_clock_s() - begun;
-	d->stats.decoded++;
+	d->stats.decoded += sample.label != NO_SAMPLE;
 	d->stats.read_bytes += sample.read_bytes;
 	if (rc)
 		rfl_err_pass(&d->error, &err);
@@ -235,15 +243,21 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Samples of batch i of this process: fewer in the last batch of a test set. */
-static int64_t batch_size(const struct rfl_data *d, int64_t i)
+/* Close the gaps of a batch. @return its samples */
+static int64_t pack(const struct rfl_data *d, struct slot *slot)
 {
-	int64_t left;
+	const size_t size = d->set->sample_bytes;
+	int64_t n = 0;
 
-	if (!d->spec.test)
-		return d->batch;
-	left = (int64_t)d->set->n - i % rfl_data_epoch_batches(d) * d->batch;
-	return left < d->batch ? left : d->batch;
+	for (int64_t i = 0; i < d->batch; i++) {
+		if (slot->labels[i] == NO_SAMPLE)
+			continue;
+		if (n < i)
+			memcpy(slot->pixels + (size_t)n * size, slot->pixels + (size_t)i * size,
+			       size);
+		slot->labels[n++] = slot->labels[i];
+	}
+	return n;
 }
 
 int64_t rfl_data_samples(const struct rfl_data *d)
@@ -305,7 +319,7 @@ enum rfl_rc rfl_data_next(struct rfl_data *d, struct rfl_batch *ret, struct rfl_
 	if (rc)
 		rfl_err_pass(err, &d->error);
 	else
-		*ret = (struct rfl_batch){ .n = batch_size(d, d->consumed),
+		*ret = (struct rfl_batch){ .n = pack(d, slot),
 					   .kind = RFL_INPUT_PIXELS,
 					   .pixels = slot->pixels,
 					   .layout = d->layout,
@@ -390,14 +404,11 @@ void rfl_data_free(struct rfl_data *d)
 	free(d);
 }
 
-enum rfl_rc rfl_data__new(const struct rfl_data_spec *spec, int64_t batch, enum rfl_layout layout,
-			  const struct rfl_data_memory *memory, struct rfl_data **ret,
-			  struct rfl_err *err)
+struct rfl_data *rfl_data__new(const struct rfl_data_spec *spec, int64_t batch,
+			       enum rfl_layout layout, const struct rfl_data_memory *memory)
 {
-	struct rfl_data *d = calloc(1, sizeof(*d));
+	struct rfl_data *d = rfl_alloc_array(1, sizeof(*d));
 
-	if (!d)
-		return rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
 	d->spec = *spec;
 	d->spec.world_size = spec->world_size ? spec->world_size : 1;
 	d->batch = batch;
@@ -407,8 +418,7 @@ enum rfl_rc rfl_data__new(const struct rfl_data_spec *spec, int64_t batch, enum 
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->ready, NULL);
 	pthread_cond_init(&d->room, NULL);
-	*ret = d;
-	return RFL_OK;
+	return d;
 }
 
 static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
@@ -420,8 +430,6 @@ static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
 	d->bad = rfl_alloc_array(d->set->n, sizeof(*d->bad));
 	d->slots = rfl_alloc_array((size_t)d->nslots, sizeof(*d->slots));
 	d->workers = rfl_alloc_array((size_t)d->nworkers, sizeof(*d->workers));
-	if (!d->bad || !d->slots || !d->workers)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", d->set->name);
 	if (d->set->sample_bytes > SIZE_MAX / 2 / batch - align - sizeof(int64_t))
 		return rfl_fail(
 			err, RFL_ENOMEM, 0,
@@ -485,7 +493,9 @@ enum rfl_rc rfl_data__load(struct rfl_data *d, struct rfl_samples *take_set, str
 		d->nthreads += !failed;
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return failed ? rfl_fail(err, RFL_ENOMEM, failed, "cannot start loader thread %d of %d: %s",
+	return failed ? rfl_fail(err, RFL_EFAILED, failed,
+				 "cannot start loader thread %d of %d: %s; use fewer --workers, or "
+				 "raise the limit on processes (ulimit -u)",
 				 d->nthreads + 1, spec->workers, strerror(failed))
 		      : RFL_OK;
 }

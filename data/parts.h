@@ -58,9 +58,8 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 /* ---- sources of batches (loader.c) ---- */
 
 /** Create a source without contents; one of the next three functions provides them. */
-enum rfl_rc rfl_data__new(const struct rfl_data_spec *spec, int64_t batch, enum rfl_layout layout,
-			  const struct rfl_data_memory *memory, struct rfl_data **ret,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
+struct rfl_data *rfl_data__new(const struct rfl_data_spec *spec, int64_t batch,
+			       enum rfl_layout layout, const struct rfl_data_memory *memory);
 
 /** Start loading the samples of a set. @param take_set  owned by the source, also on failure */
 enum rfl_rc rfl_data__load(struct rfl_data *data, struct rfl_samples *take_set,
@@ -120,7 +119,7 @@ struct rfl_token_file; /* read-only; any number of threads */
  * @param check  read the whole file, and refuse tokens outside the vocabulary
  * @param ret    set on success only; release with rfl_token_file_free()
  * @return RFL_OK; RFL_EINVAL if the net reads no tokens or the file is shorter than a sample;
- *         RFL_EFORMAT for half a token or one outside the vocabulary; RFL_EIO; RFL_ENOMEM
+ *         RFL_EFORMAT for half a token or one outside the vocabulary; RFL_EIO
  */
 enum rfl_rc rfl_token_file_open(const char *path, const struct rfl_net *net, bool check,
 				struct rfl_token_file **ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -151,7 +150,7 @@ struct rfl_idx {
 /**
  * Read an idx file of unsigned bytes with `ndim` (1 or 3) dimensions, gzipped or not.
  * @param values  the values are appended; NULL: read the header only
- * @return RFL_OK; RFL_EFORMAT with the file, the offset and the fault; RFL_EIO; RFL_ENOMEM
+ * @return RFL_OK; RFL_EFORMAT with the file, the offset and the fault; RFL_EIO
  */
 enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct rfl_buf *values,
 			 struct rfl_err *err) RFL_WARN_UNUSED;

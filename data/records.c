@@ -14,6 +14,7 @@
 
 #include <zlib.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 
 #define CLASSES           10
@@ -203,9 +204,8 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 	errno = 0;
 	file = gzopen(path, "rbe");
 	if (!file)
-		return errno && errno != ENOMEM
-			       ? rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno))
-			       : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path,
+				strerror(errno ? errno : ENOMEM));
 	got = gzread(file, header, (unsigned)size);
 	rc = got < size ? cut_off(file, path, got < 0 ? 0 : got, size, err)
 			: check_magic(path, big_endian(header), ndim, err);
@@ -475,14 +475,12 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 {
 	const bool cifar10 = spec->kind == RFL_DATA_CIFAR10;
 	const char *what = rfl_data_kind_names[spec->kind];
-	struct records *r = calloc(1, sizeof(*r));
+	struct records *r = rfl_alloc_array(1, sizeof(*r));
 	char advice[64] = "use another network";
 	enum rfl_data_kind found;
 	struct files files;
 	enum rfl_rc rc;
 
-	if (!r)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->dir);
 	if (!(cifar10 ? find_cifar10 : find_mnist)(spec->dir, spec->test, &files)) {
 		rc = rfl_data_detect(spec->dir, &found, err);
 		if (rc == RFL_OK && found == spec->kind) /* only the test set is missing */

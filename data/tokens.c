@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 #define TOKEN_BYTES 2
 
 struct rfl_token_file {
@@ -78,9 +80,7 @@ enum rfl_rc rfl_token_file_open(const char *path, const struct rfl_net *net, boo
 				"%s: %s reads images, not tokens; use a folder of images, or a "
 				"language model",
 				path, net->model);
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	f = rfl_alloc_array(1, sizeof(*f));
 	f->context = input->shape.dim[0];
 	rc = map(path, f, err);
 	for (int64_t i = 0; check && rc == RFL_OK && i < f->tokens; i++)

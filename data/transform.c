@@ -106,25 +106,18 @@ const struct rfl_rows *rfl_rows_at(size_t i)
 
 /* ---- memory ---- */
 
-void *rfl_scratch(void *old, size_t *cap, size_t n, size_t size)
-{
-	void *p;
-
-	if (old && n <= *cap)
-		return old;
-	free(old);
-	p = rfl_alloc_array(n, size);
-	*cap = p ? n : 0;
-	return p;
-}
-
 enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height, struct rfl_err *err)
 {
-	image->pixels = rfl_scratch(image->pixels, &image->capacity,
-				    (size_t)width * (size_t)height * 3 + 1, 1);
-	if (!image->pixels)
-		return rfl_fail(err, RFL_ENOMEM, 0, "image of %d x %d: out of memory", width,
-				height);
+	const size_t bytes = (size_t)width * (size_t)height * 3 + 1;
+
+	if (bytes > image->capacity) {
+		rfl_image_fini(image);
+		image->pixels = rfl_try_array(bytes, 1);
+		if (!image->pixels)
+			return rfl_fail(err, RFL_ENOMEM, 0, "image of %d x %d: out of memory",
+					width, height);
+		image->capacity = bytes;
+	}
 	image->width = width;
 	image->height = height;
 	return RFL_OK;
@@ -239,9 +232,9 @@ void rfl_resizer_fini(struct rfl_resizer *r)
 		free(r->bounds[d]);
 	}
 	free(r->columns);
-	free(r->rows);
 	free(r->row);
-	*r = (struct rfl_resizer){ .rows = NULL };
+	rfl_image_fini(&r->rows);
+	*r = (struct rfl_resizer){ .row = NULL };
 }
 
 static double triangle(double x)
@@ -251,18 +244,15 @@ static double triangle(double x)
 }
 
 /* Compute the filter of `count` outputs beginning with `from`; inputs are counted from `offset`. */
-static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int out_size, int from,
+static void make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int out_size, int from,
 		      int count, struct taps *ret)
 {
 	const double scale = (double)in_size / (double)out_size;
 	const double support = scale < 1.0 ? 1.0 : scale, inverse = 1.0 / support;
 	const int n = (int)ceil(support) * 2 + 1;
 
-	r->weights[d] = rfl_scratch(r->weights[d], &r->weights_cap[d], (size_t)n * (size_t)count,
-				    sizeof(int32_t));
-	r->bounds[d] = rfl_scratch(r->bounds[d], &r->bounds_cap[d], 2 * (size_t)count, sizeof(int));
-	if (!r->weights[d] || !r->bounds[d])
-		return false;
+	rfl_reserve(&r->weights[d], &r->weights_cap[d], (size_t)n * (size_t)count);
+	rfl_reserve(&r->bounds[d], &r->bounds_cap[d], 2 * (size_t)count);
 	for (int i = 0; i < count; i++) {
 		int32_t *w = r->weights[d] + (size_t)i * (size_t)n;
 		int *bounds = &r->bounds[d][2 * i];
@@ -281,7 +271,6 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 	*ret = (struct taps){
 		.count = count, .n = n, .weights = r->weights[d], .bounds = r->bounds[d]
 	};
-	return true;
 }
 
 /* Rows of a strip: the pixels of one column have 63 bytes, plus one byte that is overwritten. */
@@ -334,33 +323,29 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 	const size_t stride = width * 3;
 	struct taps across, down;
 	int first, last;
+	enum rfl_rc rc;
 
-	if (!make_taps(r, 0, view->crop.width, view->needed.x - view->crop.x, view->scaled_width,
-		       view->left, view->width, &across) ||
-	    !make_taps(r, 1, view->crop.height, view->needed.y - view->crop.y, view->scaled_height,
-		       view->top, view->height, &down))
-		goto nomem;
+	make_taps(r, 0, view->crop.width, view->needed.x - view->crop.x, view->scaled_width,
+		  view->left, view->width, &across);
+	make_taps(r, 1, view->crop.height, view->needed.y - view->crop.y, view->scaled_height,
+		  view->top, view->height, &down);
 	first = down.bounds[0];
 	last = down.bounds[2 * down.count - 2] + down.bounds[2 * down.count - 1];
-	r->columns = rfl_scratch(r->columns, &r->columns_cap, (size_t)source->width * STEP, 1);
-	r->rows = rfl_scratch(r->rows, &r->rows_cap, (size_t)(last - first) * stride, 1);
-	r->row = rfl_scratch(r->row, &r->row_cap, stride, 1);
-	if (!r->columns || !r->rows || !r->row)
-		goto nomem;
+	rfl_reserve(&r->columns, &r->columns_cap, (size_t)source->width * STEP);
+	rfl_reserve(&r->row, &r->row_cap, stride);
+	if ((rc = rfl_image_reserve(&r->rows, view->width, last - first, err)) != RFL_OK)
+		return rc;
 	for (int y = first; y < last; y += STRIP)
 		resize_strip(r, rows, source->pixels + (size_t)y * in_stride, in_stride,
 			     last - y < STRIP ? last - y : STRIP, &across, view->flip,
-			     r->rows + (size_t)(y - first) * stride);
+			     r->rows.pixels + (size_t)(y - first) * stride);
 	for (size_t y = 0; y < (size_t)down.count; y++) {
 		uint8_t *to = layout == RFL_LAYOUT_NHWC ? out + y * stride : r->row;
 
-		rows->sum(r->rows + (size_t)(down.bounds[2 * y] - first) * stride, stride,
+		rows->sum(r->rows.pixels + (size_t)(down.bounds[2 * y] - first) * stride, stride,
 			  down.weights + y * (size_t)down.n, down.bounds[2 * y + 1], stride, to);
 		if (layout == RFL_LAYOUT_NCHW)
 			rows->split(r->row, width, width * (size_t)down.count, out + y * width);
 	}
 	return RFL_OK;
-nomem:
-	return rfl_fail(err, RFL_ENOMEM, 0, "resize to %d x %d: out of memory", view->scaled_width,
-			view->scaled_height);
 }

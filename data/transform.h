@@ -17,10 +17,6 @@ struct rfl_rect {
 	int x, y, width, height;
 };
 
-/** Return `old` if n elements of `size` bytes fit, else free it and return a new, zeroed block;
- * NULL if out of memory. The contents are lost. Use each block with only one `size`. */
-void *rfl_scratch(void *old, size_t *cap, size_t n, size_t size) RFL_WARN_UNUSED;
-
 /** An image in interleaved 8-bit RGB: rows without padding, one readable byte past the last.
  * Release with rfl_image_fini(). */
 struct rfl_image {
@@ -29,7 +25,7 @@ struct rfl_image {
 	size_t capacity;
 };
 
-/** Make room for width x height pixels; the contents are lost. @return RFL_OK; RFL_ENOMEM */
+/** Make room for width x height pixels, zeroed if the memory is new. @return RFL_OK; RFL_ENOMEM */
 enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_image_fini(struct rfl_image *image);
@@ -56,8 +52,9 @@ struct rfl_resizer {
 	int32_t *weights[2];
 	int *bounds[2];
 	size_t weights_cap[2], bounds_cap[2];
-	uint8_t *columns, *rows, *row;
-	size_t columns_cap, rows_cap, row_cap;
+	uint8_t *columns, *row;
+	size_t columns_cap, row_cap;
+	struct rfl_image rows;
 };
 void rfl_resizer_fini(struct rfl_resizer *r);
 

@@ -16,10 +16,11 @@
 	X(REAL, train_loss, "mean loss over the training samples, as they were trained on") \
 	X(REAL, train_accuracy, "share of the training samples that were classified correctly, likewise") \
 	X(REAL, test_loss, "mean loss over the test set after the epoch") \
-	X(REAL, test_accuracy, "share of the test set that was classified correctly") \
+	X(REAL, test_accuracy, "share of the readable test samples that were classified correctly") \
 	X(REAL, train_s, "time of the training steps") \
 	X(REAL, test_s, "time of the evaluation") \
-	X(REAL, samples_per_s, "training samples / train_s")
+	X(REAL, samples_per_s, "training samples / train_s") \
+	X(INT, test_samples, "number of test samples that could be read")
 /* clang-format on */
 
 #define RFL_EPOCH_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;

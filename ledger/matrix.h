@@ -38,7 +38,7 @@ struct rfl_matrix {
 	struct rfl_arena *arena;       /**< owns all texts and cells */
 };
 
-/** Read a matrix.
+/** Read a matrix, or the matrix of a study, which has it as a member or names its file.
  * @param ret  set on success only; release with rfl_matrix_free()
  * @return RFL_OK; RFL_EFORMAT: the message names file, JSON path and fix; RFL_ENOTFOUND: unknown
  * model */

@@ -63,14 +63,12 @@ static int attribute(const struct rfl_cuda *c, enum rfl_cuda_attribute which)
 
 enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret, struct rfl_err *err)
 {
-	struct rfl_cuda *c = calloc(1, sizeof(*c));
+	struct rfl_cuda *c = rfl_alloc_array(1, sizeof(*c));
 	enum rfl_rc rc;
 	int count = 0;
 
 	if (no_driver)
 		*no_driver = true;
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	rc = open_driver(c, err);
 	if (rc != RFL_OK)
 		goto done;

@@ -128,13 +128,8 @@ enum rfl_rc rfl_gpus_new(struct rfl_gpus **ret, struct rfl_err *err)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "the NVIDIA driver shows no GPU");
 		goto done;
 	}
-	g = calloc(1, sizeof(*g));
-	if (g)
-		g->gpus = rfl_alloc_array(count, sizeof(*g->gpus));
-	if (!g || !g->gpus) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory while listing %u GPUs", count);
-		goto done;
-	}
+	g = rfl_alloc_array(1, sizeof(*g));
+	g->gpus = rfl_alloc_array(count, sizeof(*g->gpus));
 	if (n.driver_version(g->driver, sizeof(g->driver)) != RFL_NVML_SUCCESS)
 		g->driver[0] = '\0';
 	for (; g->n < count; g->n++)
@@ -329,9 +324,7 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
 	if (!(hz > 0 && hz <= 1000))
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%g GPU samples per second: use a rate above 0, at most 1000", hz);
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	s = rfl_alloc_array(1, sizeof(*s));
 	s->interval_s = 1 / hz;
 	reset(s);
 	(void)pthread_mutex_init(&s->lock, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "machine/machine_parts.h"
 
@@ -25,11 +26,11 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 {
 	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
 	const double tick_s = rfl_load_tick_s();
-	char *text = malloc(STAT_SIZE);
+	char *text = rfl_alloc_array(STAT_SIZE, 1);
 	bool total = false;
 
 	*ret = (struct rfl_load){ 0 };
-	if (!text || !rfl_machine__slurp(root, text, STAT_SIZE, "/proc/stat")) {
+	if (!rfl_machine__slurp(root, text, STAT_SIZE, "/proc/stat")) {
 		free(text);
 		return false;
 	}

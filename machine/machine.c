@@ -62,8 +62,6 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 					      (version >> 8) & 0xff);
 	m->caches = rfl_arena_array(m->arena, RFL_ARRAY_LEN(levels), sizeof(*m->caches));
 	m->cpus = rfl_arena_array(m->arena, (size_t)m->hw_threads, sizeof(*m->cpus));
-	if (!m->caches || !m->cpus)
-		return rfl_arena_check(m->arena, "topology", err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++) {
 		struct rfl_cache row = { .level = levels[i].level };
 
@@ -281,14 +279,15 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 {
 	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_machine *m = rfl_arena_array(arena, 1, sizeof(*m));
-	enum rfl_rc rc = rfl_arena_check(arena, "description of the machine", err);
+	enum rfl_rc rc;
 
-	if (rc)
-		goto done;
 	m->arena = arena;
 	m->isa = rfl_isa_detect();
-	if ((rc = load_topology(m, err)))
-		goto done;
+	rc = load_topology(m, err);
+	if (rc) {
+		rfl_arena_free(arena);
+		return rc;
+	}
 	if (m->ncaches == 0) { /* some containers show the cores but hide the caches */
 		rfl_machine__caches_cpuid(m);
 		if (m->ncaches > 0 && m->topology_source)
@@ -297,13 +296,8 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 	}
 	rfl_machine__limits(m, "");
 	identify(m, "");
-	if ((rc = rfl_arena_check(arena, "description of the machine", err)))
-		goto done;
 	*ret = m;
-	arena = NULL;
-done:
-	rfl_arena_free(arena);
-	return rc;
+	return RFL_OK;
 }
 
 void rfl_machine_free(struct rfl_machine *m)

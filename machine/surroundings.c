@@ -287,17 +287,13 @@ static void find_interfaces(struct rfl_surroundings *s, const char *root)
 	free(entries);
 }
 
-enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
-				 struct rfl_err *err)
+struct rfl_surroundings *rfl_surroundings_new(const char *root)
 {
 	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_surroundings *s = rfl_arena_array(arena, 1, sizeof(*s));
 	int64_t value;
 	char text[128];
-	enum rfl_rc rc = rfl_arena_check(arena, "environment", err);
 
-	if (rc)
-		goto done;
 	s->arena = arena;
 	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/loadavg") ||
 	    sscanf(text, "%lf %lf %lf", &s->load[0], &s->load[1], &s->load[2]) != 3)
@@ -312,13 +308,7 @@ enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret
 	find_container(s, root);
 	find_cloud(s, root);
 	find_interfaces(s, root);
-	if ((rc = rfl_arena_check(arena, "environment", err)))
-		goto done;
-	*ret = s;
-	arena = NULL;
-done:
-	rfl_arena_free(arena);
-	return rc;
+	return s;
 }
 
 void rfl_surroundings_free(struct rfl_surroundings *s)
@@ -362,11 +352,11 @@ struct mount {
 static bool find_mount(const char *root, const char *folder, struct mount *ret)
 {
 	const size_t size = (size_t)1 << 20;
-	char *table = malloc(size), *next;
+	char *table = rfl_alloc_array(size, 1), *next;
 	bool found = false;
 	size_t best = 0;
 
-	if (!table || !rfl_machine__slurp(root, table, size, "/proc/self/mountinfo"))
+	if (!rfl_machine__slurp(root, table, size, "/proc/self/mountinfo"))
 		goto done;
 	for (char *line = table; line; line = next) {
 		struct mount m;

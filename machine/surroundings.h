@@ -43,10 +43,8 @@ struct rfl_surroundings {
 
 /** Describe the surroundings.
  * @param root  the folder that contains /proc, /sys, /run and /etc; "" outside tests
- * @param ret   release with rfl_surroundings_free()
- * @return RFL_OK; RFL_ENOMEM */
-enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
+ * @return release with rfl_surroundings_free() */
+struct rfl_surroundings *rfl_surroundings_new(const char *root) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_surroundings_free(struct rfl_surroundings *s);

@@ -27,12 +27,8 @@
 struct rfl_peaks_edit {
 	char *path;
 	json_t *root;
+	int lock; /* the file, locked until the edit is closed */
 };
-
-static enum rfl_rc no_memory(const struct rfl_peaks_edit *e, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", e->path);
-}
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -41,51 +37,48 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* Get a member of an object; create it if absent. NULL if out of memory. */
+/* Get a member of an object; create it if absent. */
 static json_t *member_of(json_t *object, const char *key, json_t *(*make)(void))
 {
-	json_t *member = json_object_get(object, key);
-
-	if (member)
-		return member;
-	member = make();
-	return json_object_set_new(object, key, member) == 0 ? member : NULL;
+	if (!json_object_get(object, key))
+		json_object_set_new(object, key, make());
+	return json_object_get(object, key);
 }
 
 /* --- open, save --- */
 
 /* Apply the same checks as when a file is read. */
-static enum rfl_rc check(const struct rfl_peaks_edit *e, struct rfl_err *err)
+static enum rfl_rc check(const char *path, json_t *root, struct rfl_err *err)
 {
-	struct rfl_peaks p = { .path = e->path };
-	enum rfl_rc rc;
+	struct rfl_peaks p = { .path = path, .arena = rfl_arena_new() };
+	enum rfl_rc rc = rfl_peaks__parse(root, &p, err);
 
-	p.arena = rfl_arena_new();
-	if (!p.arena)
-		return no_memory(e, err);
-	rc = rfl_peaks__parse(e->root, &p, err);
 	rfl_arena_free(p.arena);
 	return rc;
 }
 
+static enum rfl_rc read_checked(const char *path, json_t **root, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_peaks__read(path, root, err);
+
+	return rc ? rc : check(path, *root, err);
+}
+
 enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret, struct rfl_err *err)
 {
-	struct rfl_peaks_edit *e = calloc(1, sizeof(*e));
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_peaks_edit *e = rfl_alloc_array(1, sizeof(*e));
+	enum rfl_rc rc;
 
-	if (!e || !(e->path = strdup(path))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	e->path = rfl_strdup(path);
+	e->lock = -1;
+	if ((rc = rfl_file_check_use(path, RFL_FILE_REPLACED, err)) ||
+	    (rc = rfl_file_mkdirs_for(path, err)) || (rc = rfl_file_lock(path, &e->lock, err)))
 		goto done;
-	}
-	if (!rfl_file_exists(path)) {
+	if (rfl_file_size(path) == 0) /* created by the lock, now or by a process that was killed */
 		e->root = json_pack("{s:s, s:{}}", "schema_version", RFL_PEAKS_SCHEMA_VERSION,
 				    "environments");
-		rc = e->root ? RFL_OK : no_memory(e, err);
-	} else {
-		rc = rfl_peaks__read(path, &e->root, err);
-		if (rc == RFL_OK)
-			rc = check(e, err);
-	}
+	else
+		rc = read_checked(path, &e->root, err);
 	if (rc != RFL_OK)
 		goto done;
 
@@ -100,74 +93,60 @@ void rfl_peaks_edit_close(struct rfl_peaks_edit *e)
 {
 	if (!e)
 		return;
+	if (e->lock >= 0 && rfl_file_size(e->path) == 0)
+		(void)remove(e->path); /* nothing was saved; who waits for the lock sees this */
+	(void)!rfl_file_unlock(e->lock, e->path, NULL);
 	json_decref(e->root);
 	free(e->path);
 	free(e);
 }
 
 /* The environments of a file in the long form. A file in the short form is converted; its
- * environments are not changed. NULL if out of memory. */
+ * environments are not changed. */
 static json_t *long_envs(struct rfl_peaks_edit *e)
 {
-	json_t *envs = rfl_peaks__environments(e->root);
-	json_t *root;
+	json_t *envs = rfl_peaks__environments(e->root), *root;
 
 	if (envs != e->root)
 		return envs;
-	root = json_pack("{s:s, s:O}", "schema_version", RFL_PEAKS_SCHEMA_VERSION, "environments",
+	root = json_pack("{s:s, s:o}", "schema_version", RFL_PEAKS_SCHEMA_VERSION, "environments",
 			 envs);
-	if (!root)
-		return NULL;
 	rfl_log(RFL_LOG_INFO, "%s: converted to the long form; its environments are not changed",
 		e->path);
-	json_decref(e->root);
 	e->root = root;
-	return json_object_get(root, "environments");
+	return envs;
 }
 
 enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
-	if (rfl_peaks__environments(e->root) != e->root &&
-	    json_object_set_new(e->root, "generated_by", json_string("roofline " RFL_VERSION)) != 0)
-		return no_memory(e, err);
-	rc = check(e, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs_for(e->path, err);
-	if (rc == RFL_OK)
-		rc = rfl_json_save(e->path, e->root, err);
-	return rc;
+	if (rfl_peaks__environments(e->root) != e->root)
+		json_object_set_new(e->root, "generated_by", json_string("roofline " RFL_VERSION));
+	rc = check(e->path, e->root, err);
+	return rc ? rc : rfl_json_save(e->path, e->root, err);
 }
 
 enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool replace,
 			       struct rfl_err *err)
 {
-	json_t *envs = long_envs(e), *value;
-	struct rfl_peaks_edit *other = NULL;
+	json_t *envs = long_envs(e), *other = NULL, *value;
 	const char *name;
-	enum rfl_rc rc = envs ? RFL_OK : no_memory(e, err);
+	enum rfl_rc rc = read_checked(path, &other, err);
 
-	if (rc == RFL_OK && !rfl_file_exists(path))
-		rc = rfl_fail(err, RFL_EIO, 0, "%s: no such file", path);
-	if (rc || (rc = rfl_peaks_edit_open(path, &other, err)))
-		return rc;
-	json_object_foreach(rfl_peaks__environments(other->root), name, value)
+	json_object_foreach(rc ? NULL : rfl_peaks__environments(other), name, value)
 	{
 		const json_t *old = json_object_get(envs, name);
 
-		if (old && !replace && !json_equal(old, value))
+		if (rc == RFL_OK && old && !replace && !json_equal(old, value))
 			rc = rfl_fail(
 				err, RFL_EINVAL, 0,
 				"%s and %s differ in environment %s; use --replace to use the "
 				"one of %s, or rename it",
 				e->path, path, name, path);
-		else if (json_object_set(envs, name, value) != 0)
-			rc = no_memory(e, err);
-		if (rc)
-			break;
+		json_object_set(envs, name, value);
 	}
-	rfl_peaks_edit_close(other);
+	json_decref(other);
 	return rc;
 }
 
@@ -182,13 +161,13 @@ static bool is_from_sheet(const json_t *ceiling)
 /* Merge the ceiling `new` into `old` (may be NULL). @return a new reference */
 static json_t *merge_ceiling(json_t *old, json_t *new)
 {
+	const bool old_value = json_is_number(json_object_get(old, "value"));
 	const bool has_value = json_is_number(json_object_get(new, "value"));
 	json_t *result, *spec = NULL;
 
-	if (json_is_number(json_object_get(old, "value")) && !has_value)
+	if (old_value && !has_value)
 		return json_incref(old);
-	if (json_is_number(json_object_get(old, "value")) && !is_from_sheet(old) &&
-	    is_from_sheet(new)) {
+	if (old_value && !is_from_sheet(old) && is_from_sheet(new)) {
 		json_object_set(old, "spec", json_object_get(new, "value"));
 		if (!json_object_get(old, "source"))
 			json_object_set(old, "source", json_object_get(new, "source"));
@@ -201,52 +180,43 @@ static json_t *merge_ceiling(json_t *old, json_t *new)
 		if (!json_is_number(spec))
 			spec = is_from_sheet(old) ? json_object_get(old, "value") : NULL;
 	}
-	if (result && spec && json_object_set(result, "spec", spec) != 0) {
-		json_decref(result);
-		return NULL;
-	}
+	if (spec)
+		json_object_set(result, "spec", spec);
 	if (spec && !json_object_get(new, "source") && strcmp(text_of(old, "status"), "user") != 0)
 		json_object_set(result, "source", json_object_get(old, "source"));
 	return result;
 }
 
 /* Add a level to the list of an environment: merge it with the level of the same name and scope, or
- * insert it in order, fastest first. False if out of memory. */
-static bool put_level(json_t *memory, json_t *take_level)
+ * insert it in order, fastest first. */
+static void put_level(json_t *memory, json_t *take_level)
 {
 	static const char *const facts[] = { "capacity_bytes", "sweep" };
 
-	if (!take_level)
-		return false;
 	for (size_t i = 0; i < json_array_size(memory); i++) {
 		json_t *old = json_array_get(memory, i);
-		json_t *gbs;
-		bool ok;
 
 		if (strcmp(text_of(old, "level"), text_of(take_level, "level")) != 0 ||
 		    strcmp(text_of(old, "scope"), text_of(take_level, "scope")) != 0)
 			continue;
-		gbs = merge_ceiling(json_object_get(old, "gbs"),
-				    json_object_get(take_level, "gbs"));
-		ok = gbs && json_object_set_new(old, "gbs", gbs) == 0;
-		for (size_t k = 0; k < RFL_ARRAY_LEN(facts) && ok; k++) {
-			json_t *fact = json_object_get(take_level, facts[k]);
-
-			ok = !fact || json_object_set(old, facts[k], fact) == 0;
-		}
+		json_object_set_new(old, "gbs",
+				    merge_ceiling(json_object_get(old, "gbs"),
+						  json_object_get(take_level, "gbs")));
+		for (size_t k = 0; k < RFL_ARRAY_LEN(facts); k++)
+			if (json_object_get(take_level, facts[k]))
+				json_object_set(old, facts[k],
+						json_object_get(take_level, facts[k]));
 		json_decref(take_level);
-		return ok;
+		return;
 	}
-	return rfl_rules__insert_level(memory, take_level);
+	rfl_rules__insert_level(memory, take_level);
 }
 
-static bool put_compute(json_t *compute, const char *key, json_t *take_ceiling)
+static void put_compute(json_t *compute, const char *key, json_t *take_ceiling)
 {
-	json_t *merged =
-		take_ceiling ? merge_ceiling(json_object_get(compute, key), take_ceiling) : NULL;
-
+	json_object_set_new(compute, key,
+			    merge_ceiling(json_object_get(compute, key), take_ceiling));
 	json_decref(take_ceiling);
-	return json_object_set_new(compute, key, merged) == 0;
 }
 
 enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env, const char *kind,
@@ -317,7 +287,7 @@ static bool still_holds(const json_t *note, const json_t *old, const json_t *new
 			 !json_is_number(json_object_get(find_ceiling(new, key), "value")));
 }
 
-static bool merge_long(json_t *old, const json_t *new)
+static void merge_long(json_t *old, const json_t *new)
 {
 	static const char *const replaced[] = { "kind", "device", "host" };
 	json_t *compute = json_object_get(new, "compute"), *memory = json_object_get(new, "memory");
@@ -327,10 +297,8 @@ static bool merge_long(json_t *old, const json_t *new)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(replaced); i++) {
 		json_t *part = json_object_get(new, replaced[i]);
 
-		if (strcmp(text_of(part, "name"), RFL_PEAKS_NO_DEVICE) == 0)
-			continue; /* keep the name */
-		if (part && json_object_set(old, replaced[i], part) != 0)
-			return false;
+		if (part && strcmp(text_of(part, "name"), RFL_PEAKS_NO_DEVICE) != 0)
+			json_object_set(old, replaced[i], part); /* else keep the name */
 	}
 	notes = added ? member_of(old, "notes", json_array) : NULL;
 	for (size_t i = json_array_size(notes); i-- > 0;)
@@ -338,44 +306,36 @@ static bool merge_long(json_t *old, const json_t *new)
 			json_array_remove(notes, i);
 	json_object_foreach(compute, key, ceiling)
 	{
-		if (!put_compute(json_object_get(old, "compute"), key, json_incref(ceiling)))
-			return false;
+		put_compute(json_object_get(old, "compute"), key, json_incref(ceiling));
 	}
 	for (size_t i = 0; i < json_array_size(memory); i++)
-		if (!put_level(json_object_get(old, "memory"),
-			       json_deep_copy(json_array_get(memory, i))))
-			return false;
-	return !added || json_array_extend(notes, added) == 0;
+		put_level(json_object_get(old, "memory"),
+			  json_deep_copy(json_array_get(memory, i)));
+	if (added)
+		json_array_extend(notes, added);
 }
 
-enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value,
-				 struct rfl_err *err)
+void rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value)
 {
-	json_t *envs = long_envs(e), *old = json_object_get(envs, env), *result, *notes;
+	json_t *envs = long_envs(e), *old = json_object_get(envs, env), *result;
 	char *text;
-	bool ok;
 
-	if (old && !rfl_peaks__is_short(old))
-		return merge_long(old, value) ? RFL_OK : no_memory(e, err);
+	if (old && !rfl_peaks__is_short(old)) {
+		merge_long(old, value);
+		return;
+	}
 	result = json_deep_copy(value);
-	if (!old)
-		return json_object_set_new(envs, env, result) == 0 ? RFL_OK : no_memory(e, err);
-
-	/* the short form: keep the replaced values in a note */
-	text = json_dumps(old, JSON_COMPACT);
-	notes = text && result ? member_of(result, "notes", json_array) : NULL;
-	ok = json_array_append_new(notes, json_sprintf("replaced the short form %s", text)) == 0;
-	if (ok)
+	if (old) { /* the short form: keep the replaced values in a note */
+		text = json_dumps(old, JSON_COMPACT);
+		json_array_append_new(member_of(result, "notes", json_array),
+				      json_sprintf("replaced the short form %s", text));
 		rfl_log(RFL_LOG_WARN,
 			"%s: environment '%s' in the short form was replaced; its values are kept "
 			"in its notes: %s",
 			e->path, env, text);
-	free(text);
-	if (ok)
-		ok = json_object_set_new(envs, env, result) == 0;
-	else
-		json_decref(result);
-	return ok ? RFL_OK : no_memory(e, err);
+		free(text);
+	}
+	json_object_set_new(envs, env, result);
 }
 
 /* --- ceilings given by the user, and those of a data sheet --- */
@@ -493,14 +453,12 @@ static enum rfl_rc refuse_sparse(const char *device, const char *key,
 	return rc;
 }
 
-static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
-			    struct rfl_err *err)
+static enum rfl_rc set_long(json_t *env, const struct rfl_peaks_set *set, struct rfl_err *err)
 {
 	const char *key = strncmp(set->key, "compute.", 8) == 0 ? set->key + 8 : set->key;
 	const char *level = level_of(set->key), *near;
 	json_t *ceiling;
 	enum rfl_rc rc;
-	bool ok;
 
 	if (!level && !rfl_rules__is_compute_key(key)) {
 		near = rfl_text_nearest(key, rfl_peaks_compute_keys);
@@ -516,19 +474,18 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 		return rc;
 	ceiling = json_pack("{s:s, s:f, s:{s:s}}", "status", "user", "value", set->value, "source",
 			    "title", set->source);
-	if (!level) {
-		ok = put_compute(json_object_get(env, "compute"), key, ceiling);
-	} else {
-		ok = put_level(json_object_get(env, "memory"),
-			       json_pack("{s:s, s:s, s:o}", "level", level, "scope",
-					 scope_of(env, level), "gbs", ceiling));
-	}
-	return ok ? RFL_OK : no_memory(e, err);
+	if (level)
+		put_level(json_object_get(env, "memory"),
+			  json_pack("{s:s, s:s, s:o}", "level", level, "scope",
+				    scope_of(env, level), "gbs", ceiling));
+	else
+		put_compute(json_object_get(env, "compute"), key, ceiling);
+	return RFL_OK;
 }
 
 /* Accepts "peak_gbps", "fp32.peak_gflops" and "peak_gflops.fp32". */
-static enum rfl_rc set_short(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
-			     struct rfl_err *err)
+static enum rfl_rc set_short(const struct rfl_peaks_edit *e, json_t *env,
+			     const struct rfl_peaks_set *set, struct rfl_err *err)
 {
 	const char *dot = strchr(set->key, '.');
 	json_t *object = env;
@@ -544,14 +501,13 @@ static enum rfl_rc set_short(struct rfl_peaks_edit *e, json_t *env, const struct
 		snprintf(outer, sizeof(outer), "%.*s", (int)(dot - set->key), set->key);
 		object = member_of(env, outer, json_object);
 	}
-	if (object && !json_is_object(object))
+	if (!json_is_object(object))
 		return rfl_fail(
 			err, RFL_EINVAL, 0,
 			"%s: environment '%s' has one value for all precisions; '%s' cannot be set",
 			e->path, set->env, set->key);
-	if (json_object_set_new(object, dot ? dot + 1 : set->key, json_real(set->value)) != 0 ||
-	    json_object_set_new(env, "source", json_string(set->source)) != 0)
-		return no_memory(e, err);
+	json_object_set_new(object, dot ? dot + 1 : set->key, json_real(set->value));
+	json_object_set_new(env, "source", json_string(set->source));
 	return RFL_OK;
 }
 
@@ -566,10 +522,9 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 		env = new_env(set->env, set->kind,
 			      json_pack("{s:s}", "name",
 					set->device ? set->device : RFL_PEAKS_NO_DEVICE));
-		if (json_object_set_new(long_envs(e), set->env, env) != 0)
-			return no_memory(e, err);
+		json_object_set_new(long_envs(e), set->env, env);
 	}
-	return set_long(e, env, set, err);
+	return set_long(env, set, err);
 }
 
 /* A ceiling of a data sheet: computed if the vendor's figure was not read. */
@@ -609,7 +564,6 @@ enum rfl_rc rfl_peaks_edit_sheet(struct rfl_peaks_edit *e, const char *name,
 {
 	json_t *envs, *env = json_object_get(rfl_peaks__environments(e->root), name), *device;
 	const char *level = "DRAM";
-	bool ok = true;
 	enum rfl_rc rc;
 
 	if (env && rfl_peaks__is_short(env))
@@ -625,18 +579,18 @@ enum rfl_rc rfl_peaks_edit_sheet(struct rfl_peaks_edit *e, const char *name,
 				   sheet->vendor, "compute_capability", sheet->compute_capability,
 				   "units", (json_int_t)sheet->units);
 		env = new_env(name, sheet->kind, device);
-		ok = json_object_set_new(envs, name, env) == 0;
+		json_object_set_new(envs, name, env);
 	}
-	for (size_t i = 0; ok && i < RFL_DEVICE_RATE_COUNT; i++)
-		ok = isnan(sheet->flop_per_s[i]) ||
-		     put_compute(json_object_get(env, "compute"), rfl_device_keys[i],
-				 sheet_ceiling(sheet, sheet->flop_per_s[i]));
+	for (size_t i = 0; i < RFL_DEVICE_RATE_COUNT; i++)
+		if (!isnan(sheet->flop_per_s[i]))
+			put_compute(json_object_get(env, "compute"), rfl_device_keys[i],
+				    sheet_ceiling(sheet, sheet->flop_per_s[i]));
 	if (find_level(env, "HBM"))
 		level = "HBM";
-	if (ok && !isnan(sheet->bandwidth_bytes_per_s))
-		ok = put_level(json_object_get(env, "memory"),
-			       json_pack("{s:s, s:s, s:o}", "level", level, "scope",
-					 scope_of(env, level), "gbs",
-					 sheet_ceiling(sheet, sheet->bandwidth_bytes_per_s)));
-	return ok ? RFL_OK : no_memory(e, err);
+	if (!isnan(sheet->bandwidth_bytes_per_s))
+		put_level(json_object_get(env, "memory"),
+			  json_pack("{s:s, s:s, s:o}", "level", level, "scope",
+				    scope_of(env, level), "gbs",
+				    sheet_ceiling(sheet, sheet->bandwidth_bytes_per_s)));
+	return RFL_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * edit.h - changes a peaks file. Other contents are kept, the result must pass the same checks as a
- * file that is read, and the file is replaced atomically.
+ * edit.h - changes a peaks file. It is locked meanwhile, other contents are kept, the result must
+ * pass the same checks as a file that is read, and the file is replaced atomically.
  */
 #ifndef RFL_PEAKS_EDIT_H
 #define RFL_PEAKS_EDIT_H
@@ -13,12 +13,13 @@
 
 struct rfl_peaks_edit; /* a peaks file in memory */
 
-/** Read a file to edit it. If it does not exist, start with an empty one in the long form.
+/** Lock a file that can be replaced, and read it; if it does not exist, start with an empty one in
+ * the long form, and create its folder. Other edits of the file wait: keep it open briefly.
  * @param ret  set on success only; release with rfl_peaks_edit_close() */
 enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Discards unsaved changes. Accepts NULL. */
+/** Discard unsaved changes and unlock the file. Accepts NULL. */
 void rfl_peaks_edit_close(struct rfl_peaks_edit *e);
 
 /** Check before a measurement that the environment, if it exists, belongs to this device, or that
@@ -31,8 +32,7 @@ enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env,
  * replaces a value); all other ceilings and data sheet values are kept. An environment in the short
  * form is replaced, and its text is kept in `notes`.
  * @param value  borrowed */
-enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value);
 
 /** Add the environments of another peaks file. An existing environment must be identical; it is
  * replaced as a whole if `replace` is set.

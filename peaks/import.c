@@ -134,7 +134,8 @@ static json_t *find_cell(struct rfl_peaks_import *in, const char *base, const ch
 			return json_object_get(level, "gbs");
 	}
 	level = json_pack("{s:s, s:s, s:{}}", "level", key, "scope", scope, "gbs");
-	return rfl_rules__insert_level(in->memory, level) ? json_object_get(level, "gbs") : NULL;
+	rfl_rules__insert_level(in->memory, level);
+	return json_object_get(level, "gbs");
 }
 
 enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, const char *name,

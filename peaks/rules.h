@@ -86,8 +86,8 @@ extern const struct rfl_peak rfl_rules__no_peak;
 /* Does the key have the form <dtype>.<unit>[.<modifier>], such as "fp32.vector.1core"? */
 bool rfl_rules__is_compute_key(const char *key);
 
-/* Insert a level into a list, in the order of rfl_peaks_levels. @return false if out of memory */
-bool rfl_rules__insert_level(json_t *memory, json_t *take_level);
+/* Insert a level into a list, in the order of rfl_peaks_levels. */
+void rfl_rules__insert_level(json_t *memory, json_t *take_level);
 
 /* Functions in peaks_load.c. */
 

@@ -48,8 +48,7 @@ static void add_curve(struct rfl_chart *c, struct rfl_chart_series *s, const str
 		for (end = i; end < e->n && e->rows[end].epoch == e->rows[i].epoch; end++)
 			rfl_chart__mean_add(&m, rfl_field_number(f, &e->rows[end]) /
 							curves[curve].unit);
-		if (m.n > 0 && e->rows[i].epoch != RFL_UNKNOWN &&
-		    (m.mean > 0 || !c->panels[curves[curve].panel].y.log))
+		if (m.n > 0 && e->rows[i].epoch != RFL_UNKNOWN)
 			rfl_chart_add(c, s, rfl_chart__mean_row(&m, (double)e->rows[i].epoch));
 	}
 	s->every = s->n > MARKS ? (int)(s->n / 6) + 1 : 0;

@@ -57,6 +57,7 @@ static size_t log_values(const struct rfl_chart_axis *a, const struct rfl_chart_
 			 double at[RFL_CHART_TICKS])
 {
 	static const double digits[] = { 1, 2, 5 };
+	double first, step;
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n && a->log == 2 && n <= FEW_TICKS; i++)
@@ -74,9 +75,11 @@ static size_t log_values(const struct rfl_chart_axis *a, const struct rfl_chart_
 		return n;
 	}
 	n = 0;
-	for (double power = floor(log(a->lo) / log(a->log) + 1e-9);
-	     pow(a->log, power) <= a->hi * (1 + 1e-9); power++)
-		for (size_t i = 0; i < (a->log == 10 ? RFL_ARRAY_LEN(digits) : 1); i++) {
+	first = floor(log(a->lo) / log(a->log) + 1e-9);
+	step = ceil((log(a->hi) / log(a->log) - first) / (RFL_CHART_TICKS / 4));
+	for (double power = first; pow(a->log, power) <= a->hi * (1 + 1e-9); power += step)
+		for (size_t i = 0; i < (a->log == 10 && step <= 1 ? RFL_ARRAY_LEN(digits) : 1);
+		     i++) {
 			const double value = digits[i] * pow(a->log, power);
 
 			if (value >= a->lo * (1 - 1e-9) && value <= a->hi * (1 + 1e-9) &&

@@ -392,6 +392,67 @@ static void tell_apart(struct rfl_chart *c)
 				alike == 1 ? " looks like" : "s look like");
 }
 
+#define LEAST 1e-300 /* value on a logarithmic axis */
+#define MOST  1e300  /* absolute value on any axis, so that its limits do not overflow */
+
+/* Whether an axis has a place for a value. A value of 0 or less on a logarithmic axis is counted in
+ * `lost[0]`, one out of range in `lost[1]`. */
+static bool has_place(const struct rfl_chart_axis *a, double value, size_t lost[2])
+{
+	const bool positive = !a->log || value > 0;
+	const bool fits = fabs(value) <= MOST && (!a->log || value >= LEAST);
+
+	lost[0] += !positive;
+	lost[1] += positive && !fits;
+	return positive && fits;
+}
+
+/* Remove the values that their axis cannot show, then the panels without any, and note both.
+ * @return whether any value is left */
+static bool keep_drawable(struct rfl_chart *c)
+{
+	static const char *const reasons[] = { "of 0 or less", "out of range" };
+	size_t lost[2] = { 0, 0 }, kept = 0;
+	const char *empty = "";
+
+	for (size_t k = 0; k < c->npanels; k++) {
+		struct rfl_chart_panel *p = &c->panels[k];
+		bool any = false;
+
+		for (struct rfl_chart_series *s = p->series; s < p->series + p->n; s++) {
+			const size_t n = s->n;
+
+			s->n = 0;
+			s->has_value = s->has_bars = s->has_crossed = false;
+			for (size_t i = 0; i < n; i++) {
+				struct rfl_chart_row row = s->rows[i];
+
+				if (isnan(row.y) ? row.n > 0
+						 : !has_place(&p->x, row.x, lost) ||
+							   !has_place(&p->y, row.y, lost))
+					continue;
+				if (!(fabs(row.lo) <= MOST && fabs(row.hi) <= MOST))
+					row.lo = row.hi = NAN;
+				rfl_chart_add(c, s, row);
+			}
+			any |= s->has_value;
+		}
+		if (any)
+			c->panels[kept++] = *p;
+		else
+			empty = rfl_words_join(c->scene, empty, ", ", p->y.title);
+	}
+	for (int i = 0; i < 2; i++)
+		if (lost[i])
+			rfl_chart__note(c, "%s %s %s not shown.",
+					rfl_words_count(c->scene, lost[i], "value"), reasons[i],
+					lost[i] == 1 ? "is" : "are");
+	if (*empty && kept)
+		rfl_chart__note(c, "Without values: %s.", empty);
+	c->npanels = kept;
+	return kept > 0;
+}
+
 enum rfl_rc rfl_chart_make(const struct rfl_chart_kind *kind, const struct rfl_chart_input *in,
 			   struct rfl_chart **ret, struct rfl_err *err)
 {
@@ -405,8 +466,13 @@ enum rfl_rc rfl_chart_make(const struct rfl_chart_kind *kind, const struct rfl_c
 	c->title = rfl_scene_printf(c->scene, "%s%s%s", kind->title, in->env ? ": " : "",
 				    in->env ? in->env : "");
 	if ((rc = kind->make(&of, err)) == RFL_OK) {
+		if (!keep_drawable(c))
+			rc = rfl_fail(
+				err, RFL_EMISSING, 0,
+				"%s%sno value has a place on the axes of a chart: all are 0 or "
+				"less, or out of range",
+				in->env ? in->env : "", in->env ? ": " : "");
 		tell_apart(c);
-		rc = rfl_scene_check(c->scene, err);
 	}
 	if (rc == RFL_OK)
 		*ret = c;

@@ -63,16 +63,16 @@ static size_t choose(const struct rfl_chart_runs *of, struct quantity ret[RFL_CH
 	return n;
 }
 
-/* Add a configuration to a panel. @return false if its value cannot be on a logarithmic axis */
-static bool add(const struct rfl_chart_runs *of, size_t panel, struct rfl_chart_series *s,
+/* Add a configuration to a panel. */
+static void add(const struct rfl_chart_runs *of, size_t panel, struct rfl_chart_series *s,
 		const struct rfl_repeats_config *config, const struct quantity *q)
 {
 	struct rfl_chart_row row =
 		rfl_chart__mean(of, config, q->mean, (double)config->row->context_length);
 	double std = row.hi - row.y;
 
-	if (config->n && !(row.y > 0))
-		return isnan(row.y);
+	if (config->n && isnan(row.y))
+		return;
 	if (isnan(std) && q->std != q->mean)
 		std = rfl_chart__mean(of, config, q->std, 0).y;
 	row.lo = (row.y - std) / q->unit;
@@ -81,13 +81,12 @@ static bool add(const struct rfl_chart_runs *of, size_t panel, struct rfl_chart_
 	row.n = config->n;
 	rfl_chart_add(of->chart, s, row);
 	of->chart->panels[panel].y.title = q->axis;
-	return true;
 }
 
 enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err)
 {
 	struct quantity panels[RFL_CHART_PANELS];
-	size_t lost = 0, out = 0, negative = 0;
+	size_t lost = 0, out = 0;
 	struct rfl_chart *c = of->chart;
 	const struct quantity *last;
 	const char *missing;
@@ -120,7 +119,7 @@ enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err)
 			struct rfl_chart_series *s = rfl_chart_series(c, k, name);
 
 			rfl_chart__look(of, config->row, s);
-			negative += !add(of, k, s, config, &panels[k]);
+			add(of, k, s, config, &panels[k]);
 		}
 	}
 	for (size_t k = 0; k < c->npanels; k++)
@@ -140,10 +139,6 @@ enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err)
 		rfl_chart__note(c, "Memory: %s.", last->name);
 	if (out)
 		rfl_chart__note(c, "Crossed marks: out of memory at this context length.");
-	if (negative)
-		rfl_chart__note(c, "%s of 0 or less %s not shown.",
-				rfl_words_count(c->scene, negative, "value"),
-				negative == 1 ? "is" : "are");
 	if (*missing)
 		rfl_chart__note(c, "Not measured: %s.", missing);
 	rfl_chart__note_lost(c, lost, "a context length or a successful run");

@@ -31,7 +31,7 @@ struct rfl_point *rfl_point__array(size_t n)
 
 struct rfl_points *rfl_points_new(size_t n)
 {
-	struct rfl_points *pts = calloc(1, sizeof(*pts));
+	struct rfl_points *pts = rfl_alloc_array(1, sizeof(*pts));
 
 	if (!pts)
 		return NULL;

@@ -87,18 +87,15 @@ static int compare_rows(const void *a, const void *b)
 	return order ? order : strcmp(x->id, y->id);
 }
 
-static enum rfl_rc add_row(struct rfl_engine_list *list, struct rfl_engine_row row,
-			   struct rfl_err *err)
+static void add_row(struct rfl_engine_list *list, struct rfl_engine_row row)
 {
-	if (rfl_grow(&list->rows, &list->cap, list->n + 1, SIZE_MAX, NULL))
-		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
+	rfl_reserve(&list->rows, &list->cap, list->n + 1);
 	list->rows[list->n++] = row;
-	return RFL_OK;
 }
 
-/* engine_<name>-<version>-<variant>.so */
-static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const char *file,
-			    struct rfl_err *err)
+/* engine_<name>-<version>-<variant>.so; other files are ignored, and plugins that an earlier folder
+ * has, too. */
+static void add_file(struct rfl_engine_list *list, const char *dir, const char *file)
 {
 	const size_t n = strlen(file), prefix = strlen(PLUGIN_PREFIX),
 		     suffix = strlen(PLUGIN_SUFFIX);
@@ -109,68 +106,56 @@ static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const
 
 	if (n <= prefix + suffix || strncmp(file, PLUGIN_PREFIX, prefix) != 0 ||
 	    strcmp(file + n - suffix, PLUGIN_SUFFIX) != 0)
-		return RFL_OK;
+		return;
 	id = rfl_arena_printf(list->arena, "%.*s", (int)(n - prefix - suffix), id);
-	if (!id)
-		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
 	name = (int)strcspn(id, "-");
 	version = id[name] ? (int)strcspn(id + name + 1, "-") : 0;
 	if (name == 0 || version == 0 || id[name + 1 + version] != '-' || !id[name + version + 2])
-		return RFL_OK; /* not an engine plugin */
+		return;
 	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->rows[i].id, id) == 0)
-			return RFL_OK; /* found in an earlier folder */
+			return;
 	row.id = id;
 	row.name = rfl_arena_printf(list->arena, "%.*s", name, id);
 	row.version = rfl_arena_printf(list->arena, "%.*s", version, id + name + 1);
 	row.path = rfl_arena_printf(list->arena, "%s/%s", dir, file);
-	if (!row.name || !row.version || !row.path)
-		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
 	rank = rank_of(row.name);
 	if (rank < RFL_ARRAY_LEN(known))
 		row.summary = known[rank].summary;
-	return add_row(list, row, err);
+	add_row(list, row);
 }
 
 enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list **ret,
 				struct rfl_err *err)
 {
-	struct rfl_engine_list *list = calloc(1, sizeof(*list));
-	struct rfl_engine_row missing;
+	struct rfl_engine_list *list = rfl_alloc_array(1, sizeof(*list));
 	struct dirent *entry;
-	enum rfl_rc rc = RFL_OK;
 	size_t i;
 	DIR *d;
 
-	if (list)
-		list->arena = rfl_arena_new();
-	if (!list || !list->arena)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
-	for (; rc == RFL_OK && *dirs; dirs++) {
+	list->arena = rfl_arena_new();
+	for (; *dirs; dirs++) {
 		d = opendir(*dirs);
-		if (!d && errno != ENOENT && errno != ENOTDIR) /* a missing folder has no plugins */
-			rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", *dirs, strerror(errno));
-		while (rc == RFL_OK && d && (entry = readdir(d)))
-			rc = add_file(list, *dirs, entry->d_name, err);
+		if (!d && errno != ENOENT && errno != ENOTDIR) { /* else it has no plugins */
+			rfl_engine_list_free(list);
+			return rfl_fail(err, RFL_EIO, errno, "%s: %s", *dirs, strerror(errno));
+		}
+		while (d && (entry = readdir(d)))
+			add_file(list, *dirs, entry->d_name);
 		if (d)
 			(void)closedir(d);
 	}
-	for (size_t k = 0; k < RFL_ARRAY_LEN(known) && rc == RFL_OK; k++) {
+	for (size_t k = 0; k < RFL_ARRAY_LEN(known); k++) {
 		for (i = 0; i < list->n && strcmp(list->rows[i].name, known[k].name) != 0;)
 			i++;
-		missing = (struct rfl_engine_row){
-			.name = known[k].name,
-			.id = known[k].name,
-			.version = "",
-			.summary = known[k].summary,
-			.missing = known[k].missing,
-		};
 		if (i == list->n)
-			rc = add_row(list, missing, err);
-	}
-	if (rc) {
-		rfl_engine_list_free(list);
-		return rc;
+			add_row(list, (struct rfl_engine_row){
+					      .name = known[k].name,
+					      .id = known[k].name,
+					      .version = "",
+					      .summary = known[k].summary,
+					      .missing = known[k].missing,
+				      });
 	}
 	qsort(list->rows, list->n, sizeof(*list->rows), compare_rows);
 	*ret = list;
@@ -276,14 +261,10 @@ enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine 
 			    const struct rfl_net *net, int threads, struct rfl_err *err)
 {
 	struct rfl_fill_job *jobs = rfl_alloc_array((size_t)net->nparams, sizeof(*jobs));
-	float *copy = NULL;
+	float *copy;
 	size_t njobs = 0, largest = 0;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
-	if (!jobs && net->nparams > 0) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
-		goto done;
-	}
 	for (int i = 0; i < net->nparams; i++) {
 		float *out = ops->param_data(engine, i);
 
@@ -292,12 +273,10 @@ enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine 
 		else if ((size_t)net->params[i].numel > largest)
 			largest = (size_t)net->params[i].numel;
 	}
-	rc = rfl_fill_run(jobs, njobs, threads, err);
-	if (rc != RFL_OK || largest == 0)
-		goto done;
+	rfl_fill_run(jobs, njobs, threads);
 
 	/* parameters that cannot be filled in place are copied */
-	copy = rfl_alloc_array(largest, sizeof(*copy));
+	copy = rfl_try_array(largest, sizeof(*copy));
 	if (!copy)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
 	for (int i = 0; i < net->nparams && rc == RFL_OK; i++) {
@@ -305,11 +284,9 @@ enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine 
 
 		if (ops->param_data(engine, i))
 			continue;
-		rc = rfl_fill_run(&job, 1, threads, err);
-		if (rc == RFL_OK)
-			rc = ops->set_param(engine, i, copy, net->params[i].numel, err);
+		rfl_fill_run(&job, 1, threads);
+		rc = ops->set_param(engine, i, copy, net->params[i].numel, err);
 	}
-done:
 	free(copy);
 	free(jobs);
 	return rc;

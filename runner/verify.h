@@ -44,20 +44,15 @@ struct rfl_checks {
 	size_t n, cap;
 	struct rfl_check *items;
 	struct rfl_arena *arena; /* owns the strings */
-	bool failed;             /* out of memory: nothing more is added */
 };
 
-/** Create an empty list. RFL_ENOMEM */
-enum rfl_rc rfl_checks_new(enum rfl_layout layout, struct rfl_checks **ret,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
+struct rfl_checks *rfl_checks_new(enum rfl_layout layout);
 /** Accepts NULL. */
 void rfl_checks_free(struct rfl_checks *checks);
 
 /** Add a comparison that is judged, or only reported if it has a note or allowed is NaN.
  * @param check  its strings are copied */
 void rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check);
-/** RFL_OK; RFL_ENOMEM if a comparison could not be added. */
-enum rfl_rc rfl_checks_check(const struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** |got - expected|; infinite if either is NaN. */
 double rfl_check_difference(const struct rfl_check *check);
@@ -76,7 +71,7 @@ struct rfl_verify_setup {
 };
 
 /** Compare the fill with its test vectors, bit for bit. */
-enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_verify_fill(struct rfl_checks *checks);
 
 /**
  * Run the network of a golden file and add its comparisons.

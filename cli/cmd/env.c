@@ -110,10 +110,6 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 	/* Runs hold the same lock while they write. */
 	path = rfl_path_join(spec.log_dir, ".lock");
-	if (!path) {
-		rc = rfl_no_memory(err, spec.log_dir);
-		goto done;
-	}
 	if (!(rc = rfl_file_mkdirs(spec.log_dir, err)) && !(rc = rfl_file_lock(path, &lock, err)))
 		rc = rfl_env_record(&spec, &result, err);
 	unlocked = rfl_file_unlock(lock, path, err);
@@ -126,7 +122,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 					       spec.env));
 		rfl_buf_putc(&out, '\n');
 	} else {
-		rc = rfl_env_page(result.document, spec.env, a->format == FORMAT_MD, &out, err);
+		rfl_env_page(result.document, spec.env, a->format == FORMAT_MD, &out);
 	}
 	if (rc == RFL_OK)
 		rc = rfl_cli_put(cli, &out, "environment", err);

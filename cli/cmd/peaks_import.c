@@ -80,8 +80,10 @@ static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_
 		rc = rfl_peaks_edit_fits(edit, a->env,
 					 json_string_value(json_object_get(env, "kind")),
 					 json_string_value(json_object_get(device, "name")), err);
-	if (rc || (rc = rfl_peaks_edit_merge(edit, a->env, env, err)) ||
-	    (rc = rfl_peaks_edit_save(edit, err)))
+	if (rc)
+		goto done;
+	rfl_peaks_edit_merge(edit, a->env, env);
+	if ((rc = rfl_peaks_edit_save(edit, err)))
 		goto done;
 	log_ignored(&in);
 	rfl_cli_printf(cli, "%s: %s: %zu compute and %zu memory ceiling%s; kind %s, device %s\n",

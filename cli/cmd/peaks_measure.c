@@ -442,14 +442,27 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 	return rc;
 }
 
-/* Check that an environment of the file is of this device. Without a file, all is well. */
-static enum rfl_rc check_fits(const struct measure_args *a, const struct rfl_peaks_edit *edit,
-			      const char *device, struct rfl_err *err)
+/* Merge an environment into the file. Called without one before the measurement, so that a file that
+ * cannot be changed, or belongs to another device, is reported before a minute is spent.
+ * @param device  NULL: not yet known
+ * @param value   NULL: only check */
+static enum rfl_rc merge(const struct measure_args *a, const char *device, const json_t *value,
+			 struct rfl_err *err)
 {
-	if (!edit || a->force)
-		return RFL_OK;
-	return rfl_peaks_edit_fits(edit, a->env_name, a->backend == RFL_DEVICE_CPU ? "cpu" : "gpu",
-				   device, err);
+	struct rfl_peaks_edit *edit = NULL;
+	enum rfl_rc rc = rfl_peaks_edit_open(a->output, &edit, err);
+
+	if (rc == RFL_OK && device && !a->force)
+		rc = rfl_peaks_edit_fits(edit, a->env_name,
+					 a->backend == RFL_DEVICE_CPU ? "cpu" : "gpu", device, err);
+	if (rc == RFL_OK && value) {
+		rfl_peaks_edit_merge(edit, a->env_name, value);
+		rc = rfl_peaks_edit_save(edit, err);
+	}
+	rfl_peaks_edit_close(edit);
+	if (rc == RFL_OK && value)
+		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env_name, a->output);
+	return rc;
 }
 
 static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -457,7 +470,6 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	const struct measure_args *a = args;
 	const bool cpu = a->backend == RFL_DEVICE_CPU, cuda = a->backend == RFL_DEVICE_CUDA;
 	struct rfl_machine *machine = NULL;
-	struct rfl_peaks_edit *edit = NULL;
 	struct rfl_measurement *m = NULL, none = { .threads = 0 };
 	struct rfl_gpu_measurement *gpu = NULL;
 	struct rfl_engine_peaks engine;
@@ -465,7 +477,7 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	json_t *value = NULL;
 	double begin_s;
 	char name[256];
-	enum rfl_rc rc;
+	enum rfl_rc rc, saved = RFL_OK;
 
 	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
 	    (rc = check_only(&a->only, cuda ? rfl_gpu_keys : rfl_measure_keys, err)) ||
@@ -478,12 +490,9 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	} else if (cpu) {
 		device = rfl_measure_device(machine);
 	}
-	/* open the file before the measurement, which takes a minute, so that an impossible merge
-	 * fails immediately */
-	if ((a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
-	    (device && (rc = check_fits(a, edit, device, err))))
+	if (a->output && (rc = merge(a, device, NULL, err)))
 		goto done;
-	if (!edit)
+	if (!a->output)
 		rfl_log(RFL_LOG_INFO, "the result is not saved; use --output FILE to save it");
 	if (!cpu && (a->threads > 0 || a->all))
 		rfl_log(RFL_LOG_WARN, "%s has no effect with --backend %s",
@@ -492,30 +501,25 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	if ((rc = use_loops(cli, a, machine, &m, &gpu, &begin_s, err)) ||
 	    (rc = use_engine(cli, a, begin_s, m || gpu, &engine, err)))
 		goto done;
-	if (!device) {
-		/* an engine does not name an Apple GPU, which is part of the processor */
+	/* an engine does not name an Apple GPU, which is part of the processor */
+	if (!device)
 		device = engine.device[0] ? engine.device : rfl_measure_device(machine);
-		if ((rc = check_fits(a, edit, device, err)))
-			goto done;
-	}
-	if (edit) {
+	if (a->output) {
 		none.machine = machine;
 		value = gpu   ? rfl_gpu_measurement_json(gpu)
 			: cpu ? rfl_measurement_json(m ? m : &none)
 			      : environment(device);
 		rc = value ? rfl_engine_peaks_add(&engine, value, err)
 			   : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
-		if (rc || (rc = rfl_peaks_edit_merge(edit, a->env_name, value, err)) ||
-		    (rc = rfl_peaks_edit_save(edit, err)))
-			goto done;
-		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env_name, a->output);
+		saved = rc ? rc : merge(a, device, value, err);
 	}
+	/* also if it was not saved, so that the measurement is not lost */
 	rc = print_result(cli, m, gpu, &engine, a, err);
+	rc = saved ? saved : rc;
 done:
 	json_decref(value);
 	rfl_measurement_free(m);
 	rfl_gpu_measurement_free(gpu);
-	rfl_peaks_edit_close(edit);
 	rfl_machine_free(machine);
 	return rc;
 }

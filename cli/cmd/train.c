@@ -306,8 +306,7 @@ static enum rfl_rc render(const struct rfl_cli *cli, const struct rfl_run_config
 	json_object_foreach(json_object_get(environments, "environments"), env, record)
 	{
 		rfl_buf_putc(out, '\n');
-		if (rc == RFL_OK)
-			rc = rfl_env_page(environments, env, true, out, err);
+		rfl_env_page(environments, env, true, out);
 	}
 	return rc;
 }

@@ -121,17 +121,16 @@ static void add_checks(struct shown *s, const char *model, const struct rfl_chec
 static enum rfl_rc verify_one(struct shown *s, const char *path,
 			      const struct rfl_verify_setup *setup, bool all, struct rfl_err *err)
 {
-	struct rfl_checks *checks = NULL;
+	struct rfl_checks *checks = rfl_checks_new(path ? setup->layout : RFL_LAYOUT_NCHW);
 	struct rfl_golden *golden = NULL;
-	enum rfl_rc rc;
+	enum rfl_rc rc = path ? rfl_golden_load(path, &golden, err) : RFL_OK;
 
-	if ((path && (rc = rfl_golden_load(path, &golden, err))) ||
-	    (rc = rfl_checks_new(path ? setup->layout : RFL_LAYOUT_NCHW, &checks, err)) ||
-	    (rc = path ? rfl_verify_golden(golden, setup, checks, err)
-		       : rfl_verify_fill(checks, err)))
-		goto done;
-	add_checks(s, path ? golden->model : NULL, checks, all);
-done:
+	if (!path)
+		rfl_verify_fill(checks);
+	else if (rc == RFL_OK)
+		rc = rfl_verify_golden(golden, setup, checks, err);
+	if (rc == RFL_OK)
+		add_checks(s, path ? golden->model : NULL, checks, all);
 	rfl_checks_free(checks);
 	rfl_golden_free(golden);
 	return rc;

@@ -27,11 +27,9 @@ char *rfl_ledger__beside(const char *path, const char *suffix)
 
 	if (len > 4 && strcmp(path + len - 4, ".csv") == 0)
 		len -= 4;
-	name = malloc(len + suffix_size);
-	if (name) {
-		memcpy(name, path, len);
-		memcpy(name + len, suffix, suffix_size);
-	}
+	name = rfl_alloc_array(len + suffix_size, 1);
+	memcpy(name, path, len);
+	memcpy(name + len, suffix, suffix_size);
 	return name;
 }
 
@@ -39,8 +37,7 @@ void rfl_ledger__drop(const char *path, const char *suffix)
 {
 	char *name = rfl_ledger__beside(path, suffix);
 
-	if (name)
-		(void)unlink(name);
+	(void)unlink(name);
 	free(name);
 }
 

@@ -48,28 +48,22 @@ struct record {
 	bool torn;
 };
 
-/* Find the next record of a text.
- * @param r  zeroed before the first call
- * @param more  false after the last record */
-static enum rfl_rc next_record(const char *text, size_t len, struct record *r, bool *more,
-			       struct rfl_err *err)
+/* Find the next record of a text, or return false after the last.
+ * @param r  zeroed before the first call */
+static bool next_record(const char *text, size_t len, struct record *r)
 {
 	size_t end, zero;
-	bool whole;
-	enum rfl_rc rc;
 
 	for (const char *p = text + r->begin; r->line && p < text + r->end; p++)
 		r->line += *p == '\n';
 	r->line += r->line == 0;
 	r->begin = r->end;
-	*more = r->begin < len;
-	if (!*more)
-		return RFL_OK;
-	rc = rfl_csv_record(text + r->begin, len - r->begin, &end, &whole, err);
+	if (r->begin == len)
+		return false;
+	r->torn = !rfl_csv_record(text + r->begin, len - r->begin, &end);
 	r->end += end;
-	r->torn = !whole;
 	if (!r->torn)
-		return rc;
+		return true;
 	/* The record ends at zero bytes: the file system had allocated space without writing
 	 * data. */
 	zero = r->begin + strnlen(text + r->begin, r->end - r->begin);
@@ -78,7 +72,7 @@ static enum rfl_rc next_record(const char *text, size_t len, struct record *r, b
 			zero++;
 		r->end = zero + (zero < len && text[zero] == '\n');
 	}
-	return rc;
+	return true;
 }
 
 enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
@@ -86,15 +80,12 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_err *err)
 {
 	struct record r = { 0 };
-	bool more = true, any = false;
+	bool any = false;
 	enum rfl_rc rc = rfl_file_read(path, text, err);
 
 	if (hash)
 		*hash = rfl_hash64(0, rfl_buf_str(text), text->len);
-	while (rc == RFL_OK) {
-		rc = next_record(text->data, text->len, &r, &more, err);
-		if (rc || !more)
-			break;
+	while (rc == RFL_OK && next_record(text->data, text->len, &r)) {
 		if (!r.torn)
 			continue;
 		/* Blank the record out, so that line numbers stay correct. */
@@ -150,7 +141,7 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_err *err)
 {
 	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
-	bool more = true, cut = true; /* no complete row follows a torn row */
+	bool cut = true; /* no complete row follows a torn row */
 	struct record r = { 0 };
 	struct rfl_buf text, whole;
 	enum rfl_rc rc;
@@ -158,11 +149,8 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_
 	*mended = false;
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 	rfl_buf_init(&whole, RFL_LEDGER__BYTES_MAX);
-	rc = torn_path ? rfl_file_read(path, &text, err) : rfl_no_memory(err, path);
-	while (rc == RFL_OK) {
-		rc = next_record(text.data, text.len, &r, &more, err);
-		if (rc || !more)
-			break;
+	rc = rfl_file_read(path, &text, err);
+	while (rc == RFL_OK && next_record(text.data, text.len, &r)) {
 		if (r.torn) {
 			rc = set_aside(torn_path, path, text.data, &r, err);
 			*mended = true;
@@ -200,13 +188,9 @@ static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *ve
 	const int schema = rfl_csv_find(old, "schema_version");
 	size_t n = 0;
 	bool more = true;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	*version = 0;
-	if (!fields || !from) {
-		rc = rfl_no_memory(err, old->path);
-		goto done;
-	}
 	for (; n < RFL_LEDGER_NCOLUMNS; n++) {
 		fields[n] = rfl_ledger_fields[n].name;
 		from[n] = rfl_csv_find(old, fields[n]);
@@ -228,7 +212,6 @@ static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *ve
 	}
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(out, old->path, err);
-done:
 	free(fields);
 	free(from);
 	return rc;
@@ -250,8 +233,6 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 		snprintf(suffix, sizeof(suffix), ".v%" PRId64 "%s.csv", version, number);
 		free(*kept);
 		*kept = rfl_ledger__beside(path, suffix);
-		if (!*kept)
-			return rfl_no_memory(err, path);
 		if (link(path, *kept) == 0)
 			return RFL_OK;
 		if (errno == EEXIST) {

@@ -108,7 +108,6 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 		*to = *rfl_field_text_at(f, row - 1);
 	else
 		*to = rfl_ledger__text(r->to, text, !unique);
-	rc = *to ? RFL_OK : rfl_no_memory(err, r->csv->path);
 done:
 	rfl_buf_fini(&made);
 	return rc;
@@ -127,7 +126,7 @@ static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 	if (f->kind == RFL_FIELD_REAL)
 		return rfl_num_parse_double(text, f->name, rfl_field_real_at(f, &r->blank), err);
 	*rfl_field_text_at(f, &r->blank) = rfl_ledger__text(r->to, text, true);
-	return *rfl_field_text_at(f, &r->blank) ? RFL_OK : rfl_no_memory(err, r->csv->path);
+	return RFL_OK;
 }
 
 static void leave_out(struct reader *r)
@@ -186,8 +185,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			leave_out(&r);
 			continue;
 		}
-		if ((rc = rfl_grow(&to->rows, &to->cap, to->nrows + 1, SIZE_MAX, err)))
-			break;
+		rfl_reserve(&to->rows, &to->cap, to->nrows + 1);
 		row = &to->rows[to->nrows];
 		*row = r.blank;
 		row->line = csv->line;
@@ -297,12 +295,10 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const char *columns, size_
 				    struct rfl_ledger **ret, struct rfl_err *err)
 {
 	struct request request = { .since = since };
-	struct rfl_ledger *l = calloc(1, sizeof(*l));
+	struct rfl_ledger *l = rfl_alloc_array(1, sizeof(*l));
 	enum rfl_rc rc = RFL_OK;
 	int lock = -1;
 
-	if (!l)
-		return rfl_no_memory(err, path);
 	l->hashed = !columns;
 	memset(request.wanted, !columns, sizeof(request.wanted));
 	/* the last two are needed to detect torn rows */

@@ -20,7 +20,7 @@ struct rfl_ledger_source {
 	bool foreign; /* accept "True", "no" and "32.0" as integers */
 };
 
-/* Copy a text into the ledger. NULL: out of memory.
+/* Copy a text into the ledger.
  * @param shared  reuse an equal text; for values that occur in many rows */
 char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared) RFL_WARN_UNUSED;
 
@@ -59,7 +59,7 @@ int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const c
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);
 
 /* Replace the suffix of "logs/metrics.csv", for example to get "logs/metrics.jsonl". The caller
- * frees the name. NULL: out of memory. */
+ * frees the name. */
 char *rfl_ledger__beside(const char *path, const char *suffix);
 
 /* Remove the file with that suffix, which is derived from the ledger, if it exists. */

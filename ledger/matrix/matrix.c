@@ -1,25 +1,25 @@
 /*
- * matrix.c - reads matrix.json strictly, reporting the position of every error, and expands it into
+ * matrix.c - reads a matrix strictly, reporting the position of every error, and expands it into
  * cells. Option values are checked by the caller.
  */
 #include "ledger/matrix.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/bind.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "complexity/zoo.h"
 #include "machine/terms.h"
 
 #define SCHEMA          "roofline.matrix/1"
+#define STUDY           "roofline.study/1"
 #define DEFAULT_REPEATS 3
 #define REPEATS_MAX     1000
+#define NAME_MAX_LEN    64
 #define BATCH_MAX       (1 << 20)
 #define CELLS_MAX       100000
 #define RUNS_MAX        1000000
@@ -76,221 +76,79 @@ struct rule {
 	size_t matched;
 };
 
-/* Keeps the first error; values read after it are ignored. */
 struct reader {
+	struct rfl_bind b;
 	struct rfl_matrix *m; /* the result */
+	const char *top;      /* pointer of the matrix in the file */
+	const char *name;
+	int repeats;
 	struct axes axes;
 	size_t nenvs, nrules, nextras;
 	struct block *envs, *extras;
 	struct rule *rules;
-	struct rfl_where w;
-	struct rfl_err *err;
-	enum rfl_rc rc;
 };
-
-static RFL_PRINTF(2, 3) void refuse(struct reader *r, const char *fmt, ...)
-{
-	char text[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (!r->rc)
-		r->rc = rfl_where_fail(&r->w, r->err, "%s", text);
-}
 
 /* Go to a place in the file, for the next message. */
 static void go_to(struct reader *r, const char *pointer)
 {
-	if (!r->rc)
-		rfl_where_begin(&r->w, r->m->path, pointer);
+	if (!r->b.rc)
+		rfl_where_begin(&r->b.at, r->m->path, pointer);
 }
 
-/* Fail if an allocation returned NULL. */
-static void *kept(struct reader *r, void *memory)
+static void go_to_key(struct reader *r, const char *key)
 {
-	if (!memory && !r->rc)
-		r->rc = rfl_no_memory(r->err, r->m->path);
-	return memory;
+	go_to(r, r->top);
+	(void)rfl_where_key(&r->b.at, key);
 }
 
-static void *array(struct reader *r, size_t n, size_t size)
+static const char *pointer_of(const struct rfl_bind *b)
 {
-	return kept(r, rfl_arena_array(r->m->arena, n, size));
+	return rfl_arena_strdup(b->arena, b->at.pointer);
 }
 
-static const char *keep(struct reader *r, const char *text)
-{
-	return kept(r, rfl_arena_strdup(r->m->arena, text));
-}
-
-static void must_be(struct reader *r, const json_t *value, const char *what)
-{
-	char shown[80];
-
-	refuse(r, "%s is not %s", rfl_json_show(value, shown, sizeof(shown)), what);
-}
-
-/* Read one value into element i of a list. */
-typedef void read_item_fn(struct reader *r, const json_t *value, void *items, size_t i);
-
-static void read_batch(struct reader *r, const json_t *value, void *items, size_t i)
-{
-	int64_t batch = json_is_integer(value) ? json_integer_value(value) : 0;
-
-	if (batch < 1 || batch > BATCH_MAX)
-		must_be(r, value, "a batch size from 1 to 1048576");
-	((int64_t *)items)[i] = batch;
-}
-
-static const char *read_word(struct reader *r, const json_t *value, const char *const *names,
-			     const char *what)
-{
-	const char *text = json_string_value(value), *near;
-	struct rfl_buf known;
-
-	for (size_t i = 0; text && names[i]; i++)
-		if (strcmp(text, names[i]) == 0)
-			return names[i];
-	near = text ? rfl_text_nearest(text, names) : NULL;
-	if (near) {
-		refuse(r, "'%s' is not a valid %s; did you mean '%s'?", text, what, near);
-		return NULL;
-	}
-	rfl_buf_init(&known, 1024);
-	for (size_t i = 0; names[i]; i++)
-		rfl_buf_printf(&known, "%s%s", i ? ", " : "", names[i]);
-	refuse(r, "%s%s%s is not a valid %s; use one of %s", text ? "'" : "this", text ? text : "",
-	       text ? "'" : "", what, rfl_buf_str(&known));
-	rfl_buf_fini(&known);
-	return NULL;
-}
-
-static void read_precision(struct reader *r, const json_t *value, void *items, size_t i)
-{
-	((const char **)items)[i] = read_word(r, value, rfl_precision_names, "precision");
-}
-
-static void read_backend(struct reader *r, const json_t *value, void *items, size_t i)
-{
-	static const char *const names[] = { "auto", "cpu", "cuda", "mps", NULL };
-
-	((const char **)items)[i] = read_word(r, value, names, "backend");
-}
-
-static void read_model_name(struct reader *r, const json_t *value, void *items, size_t i)
+static void read_model_name(struct rfl_bind *b, const json_t *value, void *member)
 {
 	const char *text = json_string_value(value);
 	const struct rfl_zoo_model *model;
 	struct rfl_err why = RFL_ERR_INIT;
 
 	if (!text)
-		must_be(r, value, "a model name");
+		rfl_bind_must(b, value, "the name of a model");
 	else if (rfl_zoo_find(text, &model, &why) != RFL_OK)
-		refuse(r, "%s", why.msg);
+		rfl_bind_refuse(b, "%s", why.msg);
 	else
-		((const char **)items)[i] = model->numbered ? keep(r, text) : model->name;
+		*(const char **)member =
+			model->numbered ? rfl_arena_strdup(b->arena, text) : model->name;
 }
 
-static void read_env_name(struct reader *r, const json_t *value, void *items, size_t i)
-{
-	const char *text = json_string_value(value);
-
-	if (!text || !rfl_text_is_env_name(text))
-		must_be(r, value, "an environment name; " RFL_ENV_NAME_RULE);
-	else
-		((const char **)items)[i] = keep(r, text);
-}
-
-static void only_keys(struct reader *r, const json_t *object, const char *const *keys)
-{
-	if (!r->rc)
-		r->rc = rfl_json_only_keys(object, keys, r->w.file, r->w.pointer, r->err);
-}
-
-/* Return the value of a required key, or NULL after any error. */
-static const json_t *need(struct reader *r, const json_t *object, const char *key,
-			  const char *example)
-{
-	const json_t *value = json_object_get(object, key);
-
-	if (!value)
-		refuse(r, "the key \"%s\" is missing; write \"%s\": %s", key, key, example);
-	return r->rc ? NULL : value;
-}
-
-/* Read the value of an optional key. */
-static void read_one(struct reader *r, const json_t *value, const char *key, read_item_fn *item,
-		     void *ret)
-{
-	size_t mark;
-
-	if (r->rc || !value)
-		return;
-	mark = rfl_where_key(&r->w, key);
-	item(r, value, ret, 0);
-	if (!r->rc)
-		rfl_where_up(&r->w, mark);
-}
-
-/* Read a list from an optional key into the pointer `ret`. The list must not be empty; a single
- * value is read as a list of one. Without the key, nothing is changed. */
-static void read_list(struct reader *r, const json_t *object, const char *key, size_t size,
-		      read_item_fn *item, size_t *n, void *ret)
-{
-	const json_t *value = json_object_get(object, key);
-	const bool many = json_is_array(value);
-	void *items;
-	size_t mark;
-
-	if (r->rc || !value)
-		return;
-	mark = rfl_where_key(&r->w, key);
-	*n = many ? json_array_size(value) : 1;
-	if (*n == 0)
-		refuse(r, "is an empty list; add an entry or remove the key");
-	items = array(r, *n, size);
-	for (size_t i = 0; i < *n && !r->rc; i++) {
-		const size_t at = many ? rfl_where_index(&r->w, i) : 0;
-
-		item(r, many ? json_array_get(value, i) : value, items, i);
-		if (many && !r->rc)
-			rfl_where_up(&r->w, at);
+#define BATCHES(key_, structure, member)                                                      \
+	{                                                                                     \
+		key_, RFL_MEMBERS(INT, structure, member.items, member.n),                    \
+			.min = 1, .max = BATCH_MAX, .what = "a batch size from 1 to 1048576", \
+			BATCH_LIST                                                            \
 	}
-	if (!r->rc)
-		rfl_where_up(&r->w, mark);
-	memcpy(ret, &items, sizeof(items));
-}
-
-static void read_sizes(struct reader *r, const json_t *object, const char *key, struct sizes *ret)
-{
-	read_list(r, object, key, sizeof(*ret->items), read_batch, &ret->n, &ret->items);
-}
-
-static void read_names(struct reader *r, const json_t *object, const char *key, read_item_fn *item,
-		       struct names *ret)
-{
-	read_list(r, object, key, sizeof(*ret->items), item, &ret->n, &ret->items);
-}
+#define BATCH_LIST .or_one = true, .filled = true
+#define ENV_NAME                                                                             \
+	.filled = true, .valid = rfl_text_is_env_name, .what = "the name of an environment", \
+	.fix = RFL_ENV_NAME_RULE
 
 /* An entry is "resnet50" or {"name": "resnet50", "batch_sizes": [16, 32]}. */
-static void read_model(struct reader *r, const json_t *value, void *items, size_t i)
-{
-	static const char *const keys[] = { "name", "batch_sizes", NULL };
-	struct model *model = (struct model *)items + i;
+static const struct rfl_member of_model[] = {
+	{ "name", RFL_MEMBER(OTHER, struct model, name), .must = true, .read = read_model_name,
+	  .example = "\"resnet50\"" },
+	BATCHES("batch_sizes", struct model, batches),
+	{ .key = NULL },
+};
 
-	if (!json_is_object(value)) {
-		read_model_name(r, value, &model->name, 0);
-		return;
-	}
-	only_keys(r, value, keys);
-	read_one(r, need(r, value, "name", "\"resnet50\""), "name", read_model_name, &model->name);
-	read_sizes(r, value, "batch_sizes", &model->batches);
+static void read_model(struct rfl_bind *b, const json_t *value, void *member)
+{
+	if (json_is_object(value))
+		rfl_bind_read(b, value, of_model, member);
+	else
+		read_model_name(b, value, &((struct model *)member)->name);
 }
 
-static void read_setting(struct reader *r, const char *name, const json_t *value,
-			 struct setting *ret)
+static void read_setting(struct rfl_bind *b, const char *name, const json_t *value, void *to)
 {
 	/* These options are set by the matrix or would break it. */
 	static const struct {
@@ -307,175 +165,162 @@ static void read_setting(struct reader *r, const char *name, const json_t *value
 	};
 	const bool many = json_is_array(value);
 	const size_t n = many ? json_array_size(value) : !json_is_boolean(value);
+	const char **values = rfl_arena_array(b->arena, n + 1, sizeof(*values));
 	bool valid = n > 0 || json_is_boolean(value);
-	const char **values;
+	struct settings *settings = to;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reserved); i++)
 		if (strcmp(name, reserved[i].name) == 0)
-			refuse(r, "is not allowed in a matrix; %s", reserved[i].why);
-	values = array(r, n + 1, sizeof(*values));
-	for (size_t i = 0; i < n && valid && !r->rc; i++) {
+			rfl_bind_refuse(b, "is not allowed in a matrix; %s", reserved[i].why);
+	for (size_t i = 0; i < n && valid; i++) {
 		char number[RFL_NUM_MAX];
 		const char *text = rfl_json_scalar(many ? json_array_get(value, i) : value, number);
 
 		valid = text != NULL;
-		values[i] = valid ? keep(r, text) : NULL;
+		values[i] = rfl_arena_strdup(b->arena, text);
 	}
 	if (!valid)
-		refuse(r, "must be true or false, a number, a string, or a list of numbers and "
-			  "strings");
-	if (r->rc)
-		return;
-	ret->option = (struct rfl_matrix_option){ .name = keep(r, name),
-						  .pointer = keep(r, r->w.pointer),
-						  .n = n,
-						  .values = n ? values : NULL };
-	ret->off = json_is_false(value);
+		rfl_bind_refuse(b,
+				"must be true or false, a number, a string, or a list of numbers "
+				"and strings");
+	settings->items[settings->n++] =
+		(struct setting){ .option = { .name = rfl_arena_strdup(b->arena, name),
+					      .pointer = pointer_of(b),
+					      .n = n,
+					      .values = n ? values : NULL },
+				  .off = json_is_false(value) };
 }
 
-static void read_settings(struct reader *r, const json_t *value, void *to, size_t unused)
+static void read_settings(struct rfl_bind *b, const json_t *value, void *member)
 {
-	/* The iterator requires a non-const object, but only reads it. */
-	json_t *object = (json_t *)(uintptr_t)value, *entry;
-	struct settings *ret = to;
-	const char *name;
+	struct settings *settings = member;
 
-	(void)unused;
-	if (!json_is_object(value)) {
-		refuse(r, "must be an object such as {\"iters\": 100}");
-		return;
+	if (!json_is_object(value))
+		rfl_bind_refuse(b, "must be an object such as {\"iters\": 100}");
+	settings->items =
+		rfl_arena_array(b->arena, json_object_size(value) + 1, sizeof(*settings->items));
+	rfl_bind_each(b, value, read_setting, settings);
+}
+
+#define AXES(structure)                                                                       \
+	{ "models", RFL_MEMBERS(OTHER, structure, axes.models, axes.nmodels), .or_one = true, \
+	  .filled = true, .read = read_model },                                               \
+		BATCHES("batch_sizes", structure, axes.batches),                              \
+		{ "precisions",                                                               \
+		  RFL_MEMBERS(CHOICE, structure, axes.precisions.items, axes.precisions.n),   \
+		  .or_one = true, .filled = true, .choices = rfl_precision_names },           \
+	{                                                                                     \
+		"options", RFL_MEMBER(OTHER, structure, axes.settings), .read = read_settings \
 	}
-	ret->items = array(r, json_object_size(value) + 1, sizeof(*ret->items));
-	json_object_foreach(object, name, entry)
-	{
-		const size_t mark = rfl_where_key(&r->w, name);
 
-		if (!r->rc)
-			read_setting(r, name, entry, &ret->items[ret->n++]);
-		if (r->rc)
-			return;
-		rfl_where_up(&r->w, mark);
-	}
+static void read_env(struct rfl_bind *b, const json_t *value, void *member)
+{
+	static const char *const backends[] = { "auto", "cpu", "cuda", "mps", NULL };
+	static const struct rfl_member of_env[] = {
+		{ "name", RFL_MEMBER(TEXT, struct block, env), .must = true, ENV_NAME,
+		  .example = "\"lab_cpu\"" },
+		{ "backend", RFL_MEMBER(CHOICE, struct block, backend), .must = true,
+		  .choices = backends, .example = "\"cpu\"" },
+		AXES(struct block),
+		{ .key = NULL },
+	};
+	struct block *env = member;
+
+	env->pointer = pointer_of(b);
+	env->axes = ((const struct reader *)b->ctx)->axes;
+	env->axes.settings.n = 0;
+	rfl_bind_read(b, value, of_env, env);
 }
 
-static void read_axes(struct reader *r, const json_t *object, struct axes *ret)
+static void read_rule(struct rfl_bind *b, const json_t *value, void *member)
 {
-	*ret = r->axes;
-	ret->settings = (struct settings){ .n = 0 };
-	read_list(r, object, "models", sizeof(*ret->models), read_model, &ret->nmodels,
-		  &ret->models);
-	read_sizes(r, object, "batch_sizes", &ret->batches);
-	read_names(r, object, "precisions", read_precision, &ret->precisions);
-	read_one(r, json_object_get(object, "options"), "options", read_settings, &ret->settings);
-}
+	static const struct rfl_member of_rule[] = {
+		{ "env", RFL_MEMBERS(TEXT, struct rule, envs.items, envs.n), .or_one = true,
+		  ENV_NAME },
+		{ "model", RFL_MEMBERS(OTHER, struct rule, models.items, models.n), .or_one = true,
+		  .filled = true, .read = read_model_name },
+		{ "precision", RFL_MEMBERS(CHOICE, struct rule, precisions.items, precisions.n),
+		  .or_one = true, .filled = true, .choices = rfl_precision_names },
+		BATCHES("batch_size", struct rule, batches),
+		{ .key = NULL },
+	};
+	struct rule *rule = member;
 
-static void read_env(struct reader *r, const json_t *value, void *items, size_t i)
-{
-	static const char *const keys[] = { "name",       "backend", "models", "batch_sizes",
-					    "precisions", "options", NULL };
-	struct block *env = (struct block *)items + i;
-	const json_t *name, *backend;
-
-	only_keys(r, value, keys);
-	name = need(r, value, "name", "\"lab_cpu\"");
-	backend = need(r, value, "backend", "\"cpu\"");
-	env->pointer = keep(r, r->w.pointer);
-	read_one(r, name, "name", read_env_name, &env->env);
-	read_one(r, backend, "backend", read_backend, &env->backend);
-	read_axes(r, value, &env->axes);
-}
-
-static void read_rule(struct reader *r, const json_t *value, void *items, size_t i)
-{
-	static const char *const keys[] = { "env", "model", "precision", "batch_size", NULL };
-	struct rule *rule = (struct rule *)items + i;
-
-	only_keys(r, value, keys);
+	rule->pointer = pointer_of(b);
+	rfl_bind_read(b, value, of_rule, rule);
 	if (json_object_size(value) == 0)
-		refuse(r, "would exclude every cell; name the cells to exclude");
-	rule->pointer = keep(r, r->w.pointer);
-	read_names(r, value, "env", read_env_name, &rule->envs);
-	read_names(r, value, "model", read_model_name, &rule->models);
-	read_names(r, value, "precision", read_precision, &rule->precisions);
-	read_sizes(r, value, "batch_size", &rule->batches);
+		rfl_bind_refuse(b, "would exclude every cell; name the cells to exclude");
 }
 
 /* Find the environment of extra cells by name. */
-static void find_env(struct reader *r, const json_t *name, void *ret, size_t unused)
+static void find_env(struct rfl_bind *b, const json_t *value, void *member)
 {
-	const char *text = json_string_value(name);
+	const struct reader *r = b->ctx;
+	const char *text = json_string_value(value);
+	struct block *extra = member;
 
-	(void)unused;
-	if (!text) {
-		must_be(r, name, "the name of an environment in this file");
-		return;
-	}
-	for (size_t i = 0; i < r->nenvs; i++)
+	if (!text)
+		rfl_bind_must(b, value, "the name of an environment in this file");
+	for (size_t i = 0; text && i < r->nenvs; i++)
 		if (strcmp(r->envs[i].env, text) == 0) {
-			*(const struct block **)ret = &r->envs[i];
+			extra->env = r->envs[i].env;
+			extra->backend = r->envs[i].backend;
+			extra->outer = &r->envs[i].axes.settings;
 			return;
 		}
-	refuse(r,
-	       "'%s' is not an environment in this file; add it to \"environments\" or correct the "
-	       "name",
-	       text);
+	rfl_bind_refuse(b,
+			"'%s' is not an environment in this file; add it to \"environments\" or "
+			"correct the name",
+			text ? text : "");
 }
 
-static void read_extra(struct reader *r, const json_t *value, void *items, size_t i)
+static void read_extra(struct rfl_bind *b, const json_t *value, void *member)
 {
-	static const char *const keys[] = { "env",        "models",  "batch_sizes",
-					    "precisions", "options", NULL };
-	struct block *extra = (struct block *)items + i;
-	const struct block *env = NULL;
-
-	only_keys(r, value, keys);
-	extra->pointer = keep(r, r->w.pointer);
-	read_one(r, need(r, value, "env", "\"lab_cpu\""), "env", find_env, &env);
-	if (r->rc)
-		return;
-	extra->env = env->env;
-	extra->backend = env->backend;
-	extra->outer = &env->axes.settings;
-	read_axes(r, value, &extra->axes);
-}
-
-static void read_file(struct reader *r, const json_t *root)
-{
-	static const char *const keys[] = {
-		"$schema", "schema",       "name",   "description", "repeats",
-		"options", "environments", "models", "batch_sizes", "precisions",
-		"exclude", "include",      NULL
+	static const struct rfl_member of_extra[] = {
+		{ "env", .kind = RFL_BIND_OTHER, .must = true, .read = find_env,
+		  .example = "\"lab_cpu\"" },
+		AXES(struct block),
+		{ .key = NULL },
 	};
-	const json_t *schema = json_object_get(root, "schema");
-	const json_t *name = json_object_get(root, "name");
-	const json_t *description = json_object_get(root, "description");
-	const json_t *repeats = json_object_get(root, "repeats");
-	const char *stem = json_string_value(name);
+	struct block *extra = member;
 
-	go_to(r, "");
-	only_keys(r, root, keys);
-	if (need(r, root, "schema", "\"" SCHEMA "\"") &&
-	    (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0))
-		refuse(r, "schema must be \"" SCHEMA "\"; for another version, use a program of "
-			  "that version");
-	if (need(r, root, "name", "\"laptop\"") &&
-	    (!stem || rfl_label_check(stem, NULL) != RFL_OK || strlen(stem) > 64))
-		refuse(r, "name must be 1 to 64 letters, digits, '_', '-' or '.', beginning with "
-			  "a letter or digit");
-	if (description && !json_is_string(description))
-		refuse(r, "description must be a string");
-	if (repeats && (!json_is_integer(repeats) || json_integer_value(repeats) < 1 ||
-			json_integer_value(repeats) > REPEATS_MAX))
-		refuse(r, "repeats must be an integer from 1 to %d", REPEATS_MAX);
-	if (r->rc)
-		return;
-	r->m->repeats = repeats ? (int)json_integer_value(repeats) : DEFAULT_REPEATS;
-	r->m->name = keep(r, stem);
-	(void)need(r, root, "environments", "[{\"name\": \"lab_cpu\", \"backend\": \"cpu\"}]");
-	read_axes(r, root, &r->axes);
-	read_list(r, root, "environments", sizeof(*r->envs), read_env, &r->nenvs, &r->envs);
-	read_list(r, root, "exclude", sizeof(*r->rules), read_rule, &r->nrules, &r->rules);
-	read_list(r, root, "include", sizeof(*r->extras), read_extra, &r->nextras, &r->extras);
+	extra->pointer = pointer_of(b);
+	extra->axes = ((const struct reader *)b->ctx)->axes;
+	extra->axes.settings.n = 0;
+	rfl_bind_read(b, value, of_extra, extra);
+}
+
+static bool is_name(const char *text)
+{
+	return strlen(text) <= NAME_MAX_LEN && rfl_label_check(text, NULL) == RFL_OK;
+}
+
+static const struct rfl_member of_matrix[] = {
+	{ "$schema", RFL_CHECKED(TEXT) },
+	{ "schema", RFL_CHECKED(TEXT) },
+	{ "name", RFL_MEMBER(TEXT, struct reader, name), .valid = is_name,
+	  .what = "1 to 64 letters, digits, '_', '-' or '.', beginning with a letter or digit" },
+	{ "description", RFL_CHECKED(TEXT) },
+	{ "repeats", RFL_MEMBER(INT, struct reader, repeats), .min = 1, .max = REPEATS_MAX },
+	AXES(struct reader), /* before the blocks, which inherit them */
+	{ "environments", RFL_MEMBERS(OTHER, struct reader, envs, nenvs), .must = true,
+	  .or_one = true, .filled = true, .read = read_env,
+	  .example = "[{\"name\": \"lab_cpu\", \"backend\": \"cpu\"}]" },
+	{ "exclude", RFL_MEMBERS(OTHER, struct reader, rules, nrules), .or_one = true,
+	  .filled = true, .read = read_rule },
+	{ "include", RFL_MEMBERS(OTHER, struct reader, extras, nextras), .or_one = true,
+	  .filled = true, .read = read_extra },
+	{ .key = NULL },
+};
+
+/* The name of a matrix without one: that of its file. */
+static const char *name_of_file(const struct rfl_matrix *m)
+{
+	const char *base = rfl_path_base(m->path), *dot = strrchr(base, '.');
+	const char *name = rfl_arena_printf(m->arena, "%.*s",
+					    (int)(dot ? (size_t)(dot - base) : strlen(base)), base);
+
+	return is_name(name) ? name : "matrix";
 }
 
 static const struct sizes *batches_of(const struct axes *a, const struct model *model)
@@ -489,7 +334,7 @@ static void count_cells(struct reader *r, const struct block *b, size_t *n)
 	const struct axes *a = &b->axes;
 	const char *lacks = a->nmodels == 0 ? "models" : a->precisions.n == 0 ? "precisions" : NULL;
 
-	for (size_t k = 0; k < a->nmodels; k++) {
+	for (size_t k = 0; k < a->nmodels && *n <= CELLS_MAX; k++) {
 		const size_t nbatches = batches_of(a, &a->models[k])->n;
 
 		if (nbatches == 0 && !lacks)
@@ -498,9 +343,11 @@ static void count_cells(struct reader *r, const struct block *b, size_t *n)
 	}
 	go_to(r, b->pointer);
 	if (lacks)
-		refuse(r, "has no %s; add \"%s\" here or at the top level", lacks, lacks);
+		rfl_bind_refuse(&r->b, "has no %s; add \"%s\" here or at the top level", lacks,
+				lacks);
 	if (*n > CELLS_MAX)
-		refuse(r, "has more than 100,000 cells; split the matrix into several files");
+		rfl_bind_refuse(&r->b,
+				"has more than 100,000 cells; split the matrix into several files");
 }
 
 /* Allocate all cells, including cells to be excluded by rules. */
@@ -512,11 +359,12 @@ static void allot(struct reader *r)
 		count_cells(r, &r->envs[i], &n);
 	for (size_t i = 0; i < r->nextras; i++)
 		count_cells(r, &r->extras[i], &n);
-	go_to(r, "/repeats");
-	if (n * (size_t)r->m->repeats > RUNS_MAX)
-		refuse(r, "results in more than 1,000,000 runs; reduce the number of repeats");
-	if (!r->rc)
-		r->m->cells = array(r, n, sizeof(*r->m->cells));
+	go_to_key(r, "repeats");
+	if (n * (size_t)r->repeats > RUNS_MAX)
+		rfl_bind_refuse(&r->b, "results in more than 1,000,000 runs; reduce the number of "
+				       "repeats");
+	if (!r->b.rc)
+		r->m->cells = rfl_arena_array(r->m->arena, n, sizeof(*r->m->cells));
 }
 
 static bool has_name(const struct names *names, const char *name)
@@ -554,25 +402,27 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static void add_cell(struct reader *r, const struct block *b, const struct rfl_matrix_cell *like)
+/* The options of a block, sorted by name, and their arguments; all cells of the block share them.
+ */
+struct options {
+	size_t n, nargs;
+	struct rfl_matrix_option *items;
+	const char **args;
+};
+
+/* Collect options from the outermost level to the innermost; inner ones override outer ones. */
+static void collect(struct reader *r, const struct block *b, struct options *ret)
 {
 	const struct settings *const places[] = { &r->axes.settings, b->outer, &b->axes.settings };
 	struct rfl_arena *arena = r->m->arena;
-	struct rfl_matrix_cell *cell = &r->m->cells[r->m->ncells++];
-	size_t most = 1, have = 0, nargs = 5, n = 0;
-	struct rfl_matrix_option *options;
+	size_t most = 0, have = 0, nargs = 0;
 	struct setting *list;
-	const char **args;
-	uint64_t h = 0;
 
-	/* Collect options from the outermost level to the innermost; inner ones override outer
-	 * ones. */
-	*cell = *like;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
 		most += places[i] ? places[i]->n : 0;
-	list = array(r, most, sizeof(*list));
-	options = array(r, most, sizeof(*options));
-	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && !r->rc; i++)
+	list = rfl_arena_array(arena, most, sizeof(*list));
+	ret->items = rfl_arena_array(arena, most, sizeof(*ret->items));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
 		for (size_t k = 0; places[i] && k < places[i]->n; k++) {
 			const struct setting *s = &places[i]->items[k];
 			size_t at = 0;
@@ -584,34 +434,42 @@ static void add_cell(struct reader *r, const struct block *b, const struct rfl_m
 		}
 	for (size_t i = 0; i < have; i++)
 		if (!list[i].off) {
-			options[cell->noptions++] = list[i].option;
+			ret->items[ret->n++] = list[i].option;
 			nargs += list[i].option.n ? list[i].option.n : 1;
 		}
-	cell->options = options;
-	args = array(r, nargs + 1, sizeof(*args));
-	if (r->rc)
-		return;
-	qsort(options, cell->noptions, sizeof(*options), by_name);
+	qsort(ret->items, ret->n, sizeof(*ret->items), by_name);
+	ret->args = rfl_arena_array(arena, nargs, sizeof(*ret->args));
+	for (const struct rfl_matrix_option *o = ret->items; o < ret->items + ret->n; o++) {
+		if (o->n == 0)
+			ret->args[ret->nargs++] = rfl_arena_printf(arena, "--%s", o->name);
+		for (size_t k = 0; k < o->n; k++)
+			ret->args[ret->nargs++] =
+				rfl_arena_printf(arena, "--%s=%s", o->name, o->values[k]);
+	}
+}
 
+static void add_cell(struct reader *r, const struct options *o, const struct rfl_matrix_cell *like)
+{
+	struct rfl_arena *arena = r->m->arena;
+	struct rfl_matrix_cell *cell = &r->m->cells[r->m->ncells++];
+	const char **args = rfl_arena_array(arena, 5 + o->nargs + 1, sizeof(*args));
+	size_t n = 0;
+	uint64_t h = 0;
+
+	*cell = *like;
+	cell->noptions = o->n;
+	cell->options = o->items;
 	/* Arguments have the form "--name=value" because a value may begin with a dash. */
 	args[n++] = rfl_arena_printf(arena, "--arch=%s", cell->model);
 	args[n++] = rfl_arena_printf(arena, "--batch-size=%" PRId64, cell->batch);
 	args[n++] = rfl_arena_printf(arena, "--precision=%s", cell->precision);
 	args[n++] = rfl_arena_printf(arena, "--backend=%s", cell->backend);
 	args[n++] = rfl_arena_printf(arena, "--env=%s", cell->env);
-	for (const struct rfl_matrix_option *o = options; o < options + cell->noptions; o++) {
-		if (o->n == 0)
-			args[n++] = rfl_arena_printf(arena, "--%s", o->name);
-		for (size_t k = 0; k < o->n; k++)
-			args[n++] = rfl_arena_printf(arena, "--%s=%s", o->name, o->values[k]);
-	}
-
+	for (size_t i = 0; i < o->nargs; i++)
+		args[n++] = o->args[i];
 	/* The hash does not depend on the order of options in the file: they are sorted by name. */
 	for (size_t i = 0; i < n; i++)
-		if (args[i])
-			h = rfl_hash64(h, args[i], strlen(args[i]) + 1);
-		else
-			(void)kept(r, NULL);
+		h = rfl_hash64(h, args[i], strlen(args[i]) + 1);
 	rfl_hash64_text(h, cell->id);
 	cell->args = args;
 }
@@ -623,17 +481,19 @@ static void add_block(struct reader *r, const struct block *b, bool may_exclude)
 	struct rfl_matrix_cell cell = { .env = b->env,
 					.backend = b->backend,
 					.pointer = b->pointer };
+	struct options options = { .n = 0 };
 
+	collect(r, b, &options);
 	for (size_t p = 0; p < a->precisions.n; p++)
 		for (size_t i = 0; i < a->nmodels; i++) {
 			const struct sizes *batches = batches_of(a, &a->models[i]);
 
 			cell.precision = a->precisions.items[p];
 			cell.model = a->models[i].name;
-			for (size_t k = 0; k < batches->n && !r->rc; k++) {
+			for (size_t k = 0; k < batches->n; k++) {
 				cell.batch = batches->items[k];
 				if (!may_exclude || !is_excluded(r, &cell))
-					add_cell(r, b, &cell);
+					add_cell(r, &options, &cell);
 			}
 		}
 }
@@ -642,22 +502,22 @@ static void check_unique(struct reader *r)
 {
 	struct rfl_texts ids = { .arena = NULL };
 
-	for (size_t i = 0; i < r->m->ncells && !r->rc; i++) {
+	for (size_t i = 0; i < r->m->ncells; i++) {
 		const struct rfl_matrix_cell *c = &r->m->cells[i];
 		const char *before;
 		size_t first;
 		bool same;
 
-		if (!rfl_texts_put(&ids, c->id, &first))
-			(void)kept(r, NULL);
-		if (r->rc || first == i)
+		(void)!rfl_texts_put(&ids, c->id, &first);
+		if (first == i)
 			continue;
 		before = r->m->cells[first].pointer;
 		same = strcmp(before, c->pointer) == 0;
 		go_to(r, c->pointer);
-		refuse(r, "contains %s %s %s batch %" PRId64 " %s%s", c->env, c->model,
-		       c->precision, c->batch, same ? "twice" : "with the same options as ",
-		       same ? "" : before);
+		rfl_bind_refuse(&r->b, "contains %s %s %s batch %" PRId64 " %s%s", c->env, c->model,
+				c->precision, c->batch,
+				same ? "twice" : "with the same options as ", same ? "" : before);
+		break;
 	}
 	rfl_texts_fini(&ids);
 }
@@ -665,57 +525,95 @@ static void check_unique(struct reader *r)
 static void add_cells(struct reader *r)
 {
 	allot(r);
-	for (size_t i = 0; i < r->nenvs && !r->rc; i++)
+	for (size_t i = 0; i < r->nenvs && !r->b.rc; i++)
 		add_block(r, &r->envs[i], true);
-	for (size_t i = 0; i < r->nrules && !r->rc; i++) {
+	for (size_t i = 0; i < r->nrules && !r->b.rc; i++) {
 		go_to(r, r->rules[i].pointer);
 		if (r->rules[i].matched == 0)
-			refuse(r, "excludes nothing; remove the rule or correct it");
+			rfl_bind_refuse(&r->b, "excludes nothing; remove the rule or correct it");
 	}
-	for (size_t i = 0; i < r->nextras && !r->rc; i++)
+	for (size_t i = 0; i < r->nextras && !r->b.rc; i++)
 		add_block(r, &r->extras[i], false);
-	go_to(r, "/exclude");
+	go_to_key(r, "exclude");
 	if (r->m->ncells == 0)
-		refuse(r, "excludes every cell; remove a rule");
-	check_unique(r);
+		rfl_bind_refuse(&r->b, "excludes every cell; remove a rule");
+	if (!r->b.rc)
+		check_unique(r);
 }
 
-static enum rfl_rc build(json_t *take_root, const char *path, struct rfl_matrix **ret,
-			 struct rfl_err *err)
+/* @param top  pointer of the matrix in the file, whose value is `matrix` */
+static enum rfl_rc build(const json_t *matrix, const char *top, const char *path,
+			 struct rfl_matrix **ret, struct rfl_err *err)
 {
-	struct rfl_matrix *m = calloc(1, sizeof(*m));
-	struct reader r = { .m = m, .err = err };
+	struct rfl_matrix *m = rfl_alloc_array(1, sizeof(*m));
+	struct reader r = { .m = m, .top = top, .repeats = DEFAULT_REPEATS };
 
-	if (m && (m->arena = rfl_arena_new()) && (m->path = rfl_arena_strdup(m->arena, path))) {
-		read_file(&r, take_root);
-		if (!r.rc)
-			add_cells(&r);
-	} else {
-		r.rc = rfl_no_memory(err, path);
-	}
-	if (r.rc)
+	m->arena = rfl_arena_new();
+	m->path = rfl_arena_strdup(m->arena, path);
+	r.b = (struct rfl_bind){ .arena = m->arena, .ctx = &r, .err = err };
+	go_to(&r, top);
+	if (!*top || json_object_get(matrix, "schema"))
+		rfl_bind_schema(&r.b, matrix, SCHEMA, "a matrix");
+	if (!r.b.rc)
+		rfl_bind_read(&r.b, matrix, of_matrix, &r);
+	m->repeats = r.repeats;
+	m->name = r.name ? r.name : name_of_file(m);
+	if (!r.b.rc)
+		add_cells(&r);
+	if (r.b.rc)
 		rfl_matrix_free(m);
 	else
 		*ret = m;
+	return r.b.rc;
+}
+
+/* A file is a matrix, or a study that contains a matrix or names the file of one. */
+static enum rfl_rc build_file(json_t *take_root, const char *path, struct rfl_matrix **ret,
+			      struct rfl_err *err)
+{
+	const char *schema = json_string_value(json_object_get(take_root, "schema"));
+	const bool study = schema && strcmp(schema, STUDY) == 0;
+	const json_t *matrix = json_object_get(take_root, "matrix");
+	const char *named = json_string_value(matrix);
+	struct rfl_where w;
+	enum rfl_rc rc;
+
+	rfl_where_begin(&w, path, study ? "/matrix" : "");
+	if (!study) {
+		rc = build(take_root, "", path, ret, err);
+	} else if (named && *named) {
+		char *beside = rfl_path_beside(path, named);
+
+		/* beside the study, or a path from the current folder */
+		rc = rfl_matrix_load(rfl_file_exists(beside) ? beside : named, ret, err);
+		free(beside);
+	} else if (json_is_object(matrix)) {
+		rc = build(matrix, "/matrix", path, ret, err);
+	} else {
+		rc = rfl_where_fail(&w, err,
+				    "write the path of a matrix, or the matrix itself: "
+				    "{\"environments\": [{\"name\": \"lab_cpu\", \"backend\": "
+				    "\"cpu\"}], \"models\": [...], ...}");
+	}
 	json_decref(take_root);
-	return r.rc;
+	return rc;
 }
 
 enum rfl_rc rfl_matrix_parse(const char *text, size_t len, const char *name,
 			     struct rfl_matrix **ret, struct rfl_err *err)
 {
 	json_t *root = NULL;
-	enum rfl_rc rc = rfl_json_loads(text, len, name, &root, err);
+	enum rfl_rc rc = rfl_json_loads_commented(text, len, name, &root, err);
 
-	return rc ? rc : build(root, name, ret, err);
+	return rc ? rc : build_file(root, name, ret, err);
 }
 
 enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret, struct rfl_err *err)
 {
 	json_t *root = NULL;
-	enum rfl_rc rc = rfl_json_load(path, &root, err);
+	enum rfl_rc rc = rfl_json_load_commented(path, &root, err);
 
-	return rc ? rc : build(root, path, ret, err);
+	return rc ? rc : build_file(root, path, ret, err);
 }
 
 void rfl_matrix_free(struct rfl_matrix *m)

@@ -46,12 +46,10 @@ static enum rfl_rc begin(struct rfl_ranges *ranges, enum rfl_range_kind kind, co
 	enum rfl_rc rc = end(ranges, err);
 
 	(void)kind;
-	if (rc != RFL_OK || (rc = rfl_grow(&r->events, &r->cap, r->n + 1, SIZE_MAX, err)))
-		return rc;
-	r->events[r->n] = (struct event){ .name = rfl_arena_strdup(r->arena, name) };
-	if (!r->events[r->n++].name)
-		return rfl_fail(err, RFL_ENOMEM, 0, "memory of a step: out of memory");
-	return RFL_OK;
+	rfl_reserve(&r->events, &r->cap, r->n + 1);
+	if (rc == RFL_OK)
+		r->events[r->n++] = (struct event){ .name = rfl_arena_strdup(r->arena, name) };
+	return rc;
 }
 
 static enum rfl_phase phase_of(const struct event *e)
@@ -154,8 +152,7 @@ enum rfl_rc rfl_allocated_run(const struct rfl_counted_config *config,
 	if ((rc = rfl_memory_new(parts->net, options, &memory, err)))
 		return rc;
 	r.arena = rfl_arena_new();
-	rc = r.arena ? ops->watch_memory(parts->engine, true, err)
-		     : rfl_fail(err, RFL_ENOMEM, 0, "memory of a step: out of memory");
+	rc = ops->watch_memory(parts->engine, true, err);
 	if (rc != RFL_OK)
 		goto done;
 	rc = ops->memory(parts->engine, &before, err);

@@ -59,7 +59,7 @@ enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *e
 				 .launch_gap = unknown,
 				 .until_step_s = unknown,
 				 .until_stdrel = unknown };
-	b->steps = rfl_alloc_array((size_t)iters, sizeof(*b->steps));
+	b->steps = rfl_try_array((size_t)iters, sizeof(*b->steps));
 	if (!b->steps)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%lld steps: out of memory", (long long)iters);
 	for (int64_t i = 0; i < iters; i++)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "machine/gpu.h"
 #include "machine/machine.h"
@@ -47,47 +48,43 @@ static const struct {
 	{ "/cloud/zone", "not found in any file; use --note zone=..." },
 	{ "/cloud/instance_type", "not found in any file; use --note instance_type=..." },
 	{ "/cloud/source", "no cloud detected" },
-	{ "/now/affinity", "out of memory" },
 	{ "/now/load*", BY "/proc/loadavg" },
 	{ "/now/memory*", BY "/proc/meminfo" },
 	{ "/now/*", BY "the file system" },
 	{ "*", BY "the system" },
 };
 
-/* @return nonzero if out of memory, or if the value is NULL */
-static int set(json_t *object, const char *key, json_t *take_value)
+static void set(json_t *object, const char *key, json_t *take_value)
 {
-	return json_object_set_new(object, key, take_value);
+	(void)json_object_set_new(object, key, take_value);
 }
 
 /* Add a reason for every null in `value` that has none yet. */
-static int explain(json_t *missing, const char *path, json_t *value)
+static void explain(json_t *missing, const char *path, json_t *value)
 {
 	char below[256];
 	const char *key;
 	json_t *one;
 	size_t i = 0;
-	int failed = 0;
 
 	if (json_is_null(value) && !json_object_get(missing, path)) {
 		while (fnmatch(reasons[i].path, path, 0) != 0)
 			i++;
-		return set(missing, path, json_string(reasons[i].why));
+		set(missing, path, json_string(reasons[i].why));
 	}
 	json_object_foreach(value, key, one)
 	{
 		snprintf(below, sizeof(below), "%.140s/%.100s", path, key);
-		failed |= explain(missing, below, one);
+		explain(missing, below, one);
 	}
 	json_array_foreach(value, i, one)
 	{
 		snprintf(below, sizeof(below), "%.140s/%zu", path, i);
-		failed |= explain(missing, below, one);
+		explain(missing, below, one);
 	}
-	return failed;
 }
 
-/* ---- values; NULL (out of memory) makes json_pack() fail ---- */
+/* ---- values ---- */
 
 static json_t *text(const char *value)
 {
@@ -97,7 +94,7 @@ static json_t *text(const char *value)
 	if (!string) { /* not UTF-8: replace invalid bytes */
 		rfl_buf_init(&mended, 0);
 		rfl_json_write_string(&mended, value, strlen(value));
-		string = mended.failed ? NULL : json_loads(mended.data, JSON_DECODE_ANY, NULL);
+		string = json_loads(mended.data, JSON_DECODE_ANY, NULL);
 		rfl_buf_fini(&mended);
 	}
 	return string;
@@ -122,16 +119,15 @@ static int by_index(const void *a, const void *b)
 /* "0-3,8" */
 static json_t *affinity_of(const struct rfl_machine *m)
 {
-	struct rfl_cpu *cpus = m->ncpus ? malloc(m->ncpus * sizeof(*cpus)) : NULL;
+	struct rfl_cpu *cpus = rfl_alloc_array(m->ncpus, sizeof(*cpus));
 	struct rfl_buf list;
 	json_t *string;
 
 	rfl_buf_init(&list, 0);
-	if (cpus) {
+	if (m->ncpus)
 		memcpy(cpus, m->cpus, m->ncpus * sizeof(*cpus));
-		qsort(cpus, m->ncpus, sizeof(*cpus), by_index);
-	}
-	for (size_t i = 0, last; cpus && i < m->ncpus; i = last + 1) {
+	qsort(cpus, m->ncpus, sizeof(*cpus), by_index);
+	for (size_t i = 0, last; i < m->ncpus; i = last + 1) {
 		for (last = i;
 		     last + 1 < m->ncpus && cpus[last + 1].os_index == cpus[last].os_index + 1;)
 			last++;
@@ -150,31 +146,24 @@ static json_t *affinity_of(const struct rfl_machine *m)
 static json_t *processor_of(const struct rfl_machine *m, const struct rfl_surroundings *around)
 {
 	json_t *caches = json_array(), *isa = json_array();
-	int failed = 0;
 
 	for (size_t i = 0; i < m->ncaches; i++) {
 		const struct rfl_cache *c = &m->caches[i];
 
-		failed |= json_array_append_new(
+		(void)json_array_append_new(
 			caches, json_pack("{s:i, s:I, s:i, s:i}", "level", c->level, "size_bytes",
 					  (json_int_t)c->size_bytes, "count", c->count, "sharers",
 					  c->sharers));
 	}
 	for (size_t i = 0; i < RFL_ISA_COUNT; i++)
 		if (m->isa >> i & 1)
-			failed |= json_array_append_new(isa, json_string(rfl_isa_name(i)));
-	json_t *processor = json_pack(
+			(void)json_array_append_new(isa, json_string(rfl_isa_name(i)));
+	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
 		text(m->cpu_name), "vendor", text(m->cpu_vendor), "packages", count(m->packages),
 		"cores", count(m->cores), "hw_threads", count(m->hw_threads), "smt", flag(m->smt),
 		"numa_nodes", count(m->numa_nodes), "governor", text(m->governor), "turbo",
 		flag(around->turbo), "caches", caches, "isa", isa);
-
-	if (failed) {
-		json_decref(processor);
-		return NULL;
-	}
-	return processor;
 }
 
 static json_t *gpus_of(json_t *missing)
@@ -182,11 +171,10 @@ static json_t *gpus_of(json_t *missing)
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_gpus *gpus = NULL;
 	json_t *list, *ret;
-	int failed = 0;
 
 	if (rfl_gpus_new(&gpus, &why) != RFL_OK) {
-		(void)set(missing, "/gpus/driver", text(why.msg));
-		(void)set(missing, "/gpus/devices", text(why.msg));
+		set(missing, "/gpus/driver", text(why.msg));
+		set(missing, "/gpus/devices", text(why.msg));
 		return json_pack("{s:n, s:n}", "driver", "devices");
 	}
 	list = json_array();
@@ -196,7 +184,7 @@ static json_t *gpus_of(json_t *missing)
 
 		if (g->cc_major > 0)
 			snprintf(capability, sizeof(capability), "%d.%d", g->cc_major, g->cc_minor);
-		failed |= json_array_append_new(
+		(void)json_array_append_new(
 			list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
 					text(g->name), "memory_bytes", count(g->memory_bytes),
 					"compute_capability", text(capability), "sm_clock_max_hz",
@@ -207,10 +195,7 @@ static json_t *gpus_of(json_t *missing)
 	}
 	ret = json_pack("{s:o, s:o}", "driver", text(gpus->driver), "devices", list);
 	rfl_gpus_free(gpus);
-	if (!failed)
-		return ret;
-	json_decref(ret);
-	return NULL;
+	return ret;
 }
 
 static json_t *interfaces_of(const struct rfl_surroundings *around)
@@ -219,14 +204,11 @@ static json_t *interfaces_of(const struct rfl_surroundings *around)
 
 	for (size_t i = 0; i < around->ninterfaces; i++) {
 		const struct rfl_interface *n = &around->interfaces[i];
-		json_t *one = json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", text(n->name), "kind",
-					text(n->kind), "driver", text(n->driver), "speed_bit_per_s",
-					rfl_json_real(n->speed_bit_per_s), "up", flag(n->up));
 
-		if (json_array_append_new(list, one) != 0) {
-			json_decref(list);
-			return NULL;
-		}
+		(void)json_array_append_new(
+			list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", text(n->name), "kind",
+					text(n->kind), "driver", text(n->driver), "speed_bit_per_s",
+					rfl_json_real(n->speed_bit_per_s), "up", flag(n->up)));
 	}
 	return list;
 }
@@ -256,7 +238,7 @@ static json_t *storage_of(const char *root, const char *folder, json_t *now, con
 		snprintf(path, sizeof(path), "%s", next);
 	}
 	rfl_storage_of(root, path, &st);
-	(void)set(now, free_key, st.free_bytes >= 0 ? json_integer(st.free_bytes) : json_null());
+	set(now, free_key, st.free_bytes >= 0 ? json_integer(st.free_bytes) : json_null());
 	return json_pack("{s:o, s:o, s:o}", "file_system", text(st.file_system), "device",
 			 text(st.device), "size_bytes", count(st.size_bytes));
 }
@@ -267,86 +249,78 @@ static json_t *engines_of(const struct rfl_env_spec *spec)
 
 	for (size_t i = 0; i < spec->nengines; i++) {
 		const struct rfl_env_engine *e = &spec->engines[i];
-		json_t *engine = json_pack("{s:o, s:o, s:o, s:o}", "version", text(e->version),
-					   "cuda_runtime", text(e->cuda_runtime), "cuda_driver",
-					   text(e->cuda_driver), "cudnn", text(e->cudnn));
 
-		if (set(engines, e->id, engine) != 0) {
-			json_decref(engines);
-			return NULL;
-		}
+		set(engines, e->id,
+		    json_pack("{s:o, s:o, s:o, s:o}", "version", text(e->version), "cuda_runtime",
+			      text(e->cuda_runtime), "cuda_driver", text(e->cuda_driver), "cudnn",
+			      text(e->cudnn)));
 	}
 	return engines;
 }
 
 enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct rfl_err *err)
 {
-	json_t *missing = json_object(), *root = json_object(), *now;
+	json_t *missing, *root, *now;
 	struct rfl_surroundings *around = NULL;
 	const struct rfl_cloud *cloud;
 	struct rfl_machine *m = NULL;
-	int failed = 0;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_machine_new(&m, err)) ||
-	    (rc = rfl_surroundings_new(spec->root, &around, err)))
+	if ((rc = rfl_machine_new(&m, err)))
 		goto done;
+	around = rfl_surroundings_new(spec->root);
 	cloud = &around->cloud;
+	missing = json_object();
+	root = json_object();
+	now = json_object();
 	if (m->virtualised == RFL_NO)
-		failed |= set(missing, "/system/hypervisor", text("not a virtual machine"));
+		set(missing, "/system/hypervisor", text("not a virtual machine"));
 	if (around->container && !around->container_image)
-		failed |= set(missing, "/container/image",
+		set(missing, "/container/image",
 			      text("invisible from inside; use --note container=IMAGE:TAG"));
 
-	now = json_object();
-	failed |= set(root, "system",
+	set(root, "system",
 		      json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "os", text(m->os),
 				"kernel", text(m->kernel), "architecture", text(m->architecture),
 				"virtualised", flag(m->virtualised), "hypervisor",
 				text(m->hypervisor), "wsl", strstr(m->kernel, "icrosoft") != NULL,
 				"vendor", text(around->system_vendor), "product",
 				text(around->system_product)));
-	failed |= set(root, "program",
+	set(root, "program",
 		      json_pack("{s:s, s:s}", "version", RFL_VERSION, "compiler", RFL_COMPILER));
-	failed |= set(root, "engines", engines_of(spec));
-	failed |= set(root, "processor", processor_of(m, around));
-	failed |= set(root, "limits",
+	set(root, "engines", engines_of(spec));
+	set(root, "processor", processor_of(m, around));
+	set(root, "limits",
 		      json_pack("{s:o, s:o, s:o, s:o}", "usable_cores", count(m->usable_cores),
 				"usable_hw_threads", count((int64_t)m->ncpus), "cpu_quota",
 				rfl_json_real(m->cpu_quota), "memory_limit_bytes",
 				count(m->memory_limit_bytes)));
-	failed |= set(root, "memory", json_pack("{s:o}", "bytes", count(m->memory_bytes)));
-	failed |= set(root, "gpus", gpus_of(missing));
-	failed |= set(root, "storage", json_object());
-	failed |= set(json_object_get(root, "storage"), "logs",
+	set(root, "memory", json_pack("{s:o}", "bytes", count(m->memory_bytes)));
+	set(root, "gpus", gpus_of(missing));
+	set(root, "storage", json_object());
+	set(json_object_get(root, "storage"), "logs",
 		      storage_of(spec->root, spec->log_dir, now, "logs_free_bytes"));
-	failed |= set(json_object_get(root, "storage"), "data",
+	set(json_object_get(root, "storage"), "data",
 		      storage_of(spec->root, spec->data_dir, now, "data_free_bytes"));
-	failed |= set(root, "network", json_pack("{s:o}", "interfaces", interfaces_of(around)));
-	failed |= set(root, "container",
+	set(root, "network", json_pack("{s:o}", "interfaces", interfaces_of(around)));
+	set(root, "container",
 		      json_pack("{s:o, s:o}", "kind", text(around->container), "image",
 				text(around->container_image)));
-	failed |= set(root, "cloud",
+	set(root, "cloud",
 		      json_pack("{s:o, s:o, s:o, s:o, s:o}", "provider", text(cloud->provider),
 				"region", text(cloud->region), "zone", text(cloud->zone),
 				"instance_type", text(cloud->instance_type), "source",
 				text(cloud->source)));
-	failed |= set(now, "affinity", affinity_of(m));
-	failed |= set(now, "load_1min", rfl_json_real(around->load[0]));
-	failed |= set(now, "load_5min", rfl_json_real(around->load[1]));
-	failed |= set(now, "load_15min", rfl_json_real(around->load[2]));
-	failed |= set(now, "memory_available_bytes", count(m->memory_available_bytes));
-	failed |= set(root, "now", now);
-	failed |= explain(missing, "", root);
-	failed |= json_object_set(root, "missing", missing);
-	if (failed) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "environment: out of memory");
-		goto done;
-	}
-	*ret = json_incref(root);
+	set(now, "affinity", affinity_of(m));
+	set(now, "load_1min", rfl_json_real(around->load[0]));
+	set(now, "load_5min", rfl_json_real(around->load[1]));
+	set(now, "load_15min", rfl_json_real(around->load[2]));
+	set(now, "memory_available_bytes", count(m->memory_available_bytes));
+	set(root, "now", now);
+	explain(missing, "", root);
+	set(root, "missing", missing);
+	*ret = root;
 done:
-	json_decref(root);
-	json_decref(missing);
 	rfl_surroundings_free(around);
 	rfl_machine_free(m);
 	return rc;

@@ -262,16 +262,14 @@ static void put_fact(const json_t *record, size_t i, struct rfl_buf *out)
 }
 
 /* The fact and the user's note; if both are missing, the reason, in full only once. */
-enum rfl_rc rfl_env_each_field(const json_t *record,
-			       void (*fn)(const char *title, const char *value, void *ctx),
-			       void *ctx, struct rfl_err *err)
+void rfl_env_each_field(const json_t *record,
+			void (*fn)(const char *title, const char *value, void *ctx), void *ctx)
 {
 	const char *whys[RFL_ARRAY_LEN(fields)] = { NULL }; /* reasons for empty fields */
-	enum rfl_rc rc = RFL_OK;
 	const char *key;
 	json_t *note;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(fields) && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
 		const char *mine = fields[i].note ? text_at(record, "notes", fields[i].note) : NULL;
 		const char *why = fields[i].why;
 		struct rfl_buf value;
@@ -293,7 +291,6 @@ enum rfl_rc rfl_env_each_field(const json_t *record,
 				rfl_buf_printf(&value, "unknown: %s", whys[i]);
 		}
 		fn(fields[i].title, rfl_buf_str(&value), ctx);
-		rc = rfl_buf_check(&value, "environment", err);
 		rfl_buf_fini(&value);
 	}
 	json_object_foreach(json_object_get(record, "notes"), key, note)
@@ -305,7 +302,6 @@ enum rfl_rc rfl_env_each_field(const json_t *record,
 		if (i == RFL_ARRAY_LEN(fields)) /* a note without a field */
 			fn(key, json_is_string(note) ? json_string_value(note) : "", ctx);
 	}
-	return rc;
 }
 
 struct rows {
@@ -343,7 +339,7 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 	rfl_buf_printf(out, "%s%s\n\n", markdown ? "## " : "", env);
 	if (markdown)
 		rfl_buf_puts(out, "| field | value |\n|---|---|\n");
-	out->failed |= rfl_env_each_field(record, put_row, &rows, NULL) != RFL_OK;
+	rfl_env_each_field(record, put_row, &rows);
 	rfl_buf_printf(out, "\nRecorded %s", recorded ? recorded : "at an unknown time");
 	if (json_array_size(history) > 0)
 		rfl_buf_printf(out, "; %zu earlier %s in env.json", json_array_size(history),
@@ -351,8 +347,7 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 	rfl_buf_puts(out, ".\n");
 }
 
-enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
-			 struct rfl_buf *out, struct rfl_err *err)
+void rfl_env_page(const json_t *document, const char *env, bool markdown, struct rfl_buf *out)
 {
 	const size_t begin = out->len;
 	const char *name;
@@ -370,5 +365,4 @@ enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 		put_record(name, record, markdown, out);
 	}
 	rfl_text_mask_from(out, begin);
-	return rfl_buf_check(out, "environments", err);
 }

@@ -77,37 +77,34 @@ static void compare(struct differences *d, const char *path, const json_t *was, 
 	}
 }
 
-/* Copy engines and the data folder from the old record if the new one lacks them. @return nonzero
- * if out of memory */
-static int take_over(const json_t *was, json_t *is)
+/* Copy engines and the data folder from the old record if the new one lacks them. */
+static void take_over(const json_t *was, json_t *is)
 {
 	json_t *engines = json_object_get(is, "engines"), *missing = json_object_get(is, "missing");
 	json_t *storage = json_object_get(is, "storage"), *value, *old;
 	json_t *data = json_object_get(json_object_get(was, "storage"), "data");
 	const char *key, *fact;
 	char path[256];
-	int failed = 0;
 
 	json_object_foreach(json_object_get(was, "engines"), key, value)
 	{
 		json_t *mine = json_object_get(engines, key);
 
 		if (!mine)
-			failed |= json_object_set(engines, key, value);
+			(void)json_object_set(engines, key, value);
 		json_object_foreach(mine ? value : NULL, fact, old)
 		{
 			if (json_is_null(old) || !json_is_null(json_object_get(mine, fact)))
 				continue;
-			failed |= json_object_set(mine, fact, old);
+			(void)json_object_set(mine, fact, old);
 			snprintf(path, sizeof(path), "/engines/%.100s/%.100s", key, fact);
 			(void)json_object_del(missing, path);
 		}
 	}
 	if (json_is_object(data) && json_is_null(json_object_get(storage, "data"))) {
-		failed |= json_object_set(storage, "data", data);
+		(void)json_object_set(storage, "data", data);
 		(void)json_object_del(missing, "/storage/data");
 	}
-	return failed;
 }
 
 enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err)
@@ -139,7 +136,7 @@ static enum rfl_rc load(const char *path, json_t **ret, struct rfl_err *err)
 
 	if (!rfl_file_exists(path)) {
 		*ret = json_pack("{s:s, s:{}}", "schema_version", RFL_ENV_SCHEMA, "environments");
-		return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		return RFL_OK;
 	}
 	rc = rfl_json_load(path, ret, &why);
 	if (rc)
@@ -158,23 +155,22 @@ static enum rfl_rc load(const char *path, json_t **ret, struct rfl_err *err)
 }
 
 /* Move the old record to the history, and remove records from it that match the new facts. */
-static int remember(json_t *history, const json_t *was, const json_t *facts, const char *now)
+static void remember(json_t *history, const json_t *was, const json_t *facts, const char *now)
 {
 	json_t *old = json_deep_copy(was), *entry;
-	int failed = 0;
 	size_t i = 0;
 
 	while (i < json_array_size(history)) {
 		entry = facts_of(json_array_get(history, i));
 		if (json_equal(entry, facts))
-			failed |= json_array_remove(history, i);
+			(void)json_array_remove(history, i);
 		else
 			i++;
 		json_decref(entry);
 	}
 	(void)json_object_del(old, "history");
-	failed |= json_object_set_new(old, "replaced_utc", json_string(now));
-	return failed | json_array_append_new(history, old);
+	(void)json_object_set_new(old, "replaced_utc", json_string(now));
+	(void)json_array_append_new(history, old);
 }
 
 static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, json_t *document,
@@ -185,7 +181,6 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 	json_t *notes = json_object_get(was, "notes"), *history = json_object_get(was, "history");
 	struct differences d = { .n = 0 };
 	char now[RFL_TIME_ISO_SIZE];
-	int failed = 0;
 	enum rfl_rc rc = rfl_env__facts(spec, &is, err);
 
 	if (rc)
@@ -198,24 +193,23 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 
 	/* add a new engine or data folder without a warning */
 	if (was) {
-		failed |= take_over(was, is);
+		take_over(was, is);
 		r->written = !json_equal(json_object_get(was, "engines"),
 					 json_object_get(is, "engines")) ||
 			     !json_equal(json_object_get(json_object_get(was, "storage"), "data"),
 					 json_object_get(json_object_get(is, "storage"), "data"));
 		old_facts = facts_of(was);
 		new_facts = facts_of(is);
-		failed |= !old_facts || !new_facts;
 		compare(&d, "", old_facts, new_facts);
 		json_decref(old_facts);
 	}
-	if (d.n > 0 && !failed) {
+	if (d.n > 0) {
 		r->changed = r->written = true;
 		rfl_log(RFL_LOG_WARN,
 			"%s: environment '%s' has changed: %s%s; the old record is in its history "
 			"(for another machine, use another --env)",
 			path, spec->env, rfl_buf_str(&d.text), d.n > 3 ? "; and more" : "");
-		failed |= remember(history, was, new_facts, now);
+		remember(history, was, new_facts, now);
 	}
 
 	for (size_t i = 0; i < spec->nnotes; i++) {
@@ -226,7 +220,7 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 			goto done;
 		snprintf(key, sizeof(key), "%.*s", (int)(value - spec->notes[i]), spec->notes[i]);
 		if (value[1])
-			failed |= json_object_set_new(notes, key, json_string(value + 1));
+			(void)json_object_set_new(notes, key, json_string(value + 1));
 		else
 			(void)json_object_del(notes, key);
 		r->written = true;
@@ -234,15 +228,13 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 
 	r->written |= spec->refresh;
 	if (r->written) {
-		failed |= json_object_set_new(is, "recorded_utc", json_string(now));
-		failed |= json_object_set_new(is, "recorded_by",
-					      json_string("roofline " RFL_VERSION));
-		failed |= json_object_set(is, "notes", notes);
-		failed |= json_object_set(is, "history", history);
-		failed |= json_object_set(environments, spec->env, is);
+		(void)json_object_set_new(is, "recorded_utc", json_string(now));
+		(void)json_object_set_new(is, "recorded_by",
+					  json_string("roofline " RFL_VERSION));
+		(void)json_object_set(is, "notes", notes);
+		(void)json_object_set(is, "history", history);
+		(void)json_object_set(environments, spec->env, is);
 	}
-	if (failed)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 done:
 	rfl_buf_fini(&d.text);
 	json_decref(new_facts);
@@ -271,9 +263,8 @@ static enum rfl_rc write_page(const char *path, const json_t *document, struct r
 		goto done;
 	}
 	rfl_buf_reset(&text);
-	if (rc == RFL_OK)
-		rc = rfl_env_page(document, NULL, true, &text, err);
-	if (rc == RFL_OK)
+	rfl_env_page(document, NULL, true, &text);
+	if (rc == RFL_OK && (rc = rfl_buf_check(&text, path, err)) == RFL_OK)
 		rc = rfl_file_write(path, text.data, text.len, err);
 done:
 	rfl_buf_fini(&text);
@@ -288,10 +279,6 @@ enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_resul
 	struct rfl_env_result r = { .document = NULL };
 	enum rfl_rc rc;
 
-	if (!path || !page) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "environment: out of memory");
-		goto done;
-	}
 	if ((rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) ||
 	    (rc = load(path, &r.document, err)) || (rc = update(spec, path, r.document, &r, err)))
 		goto done;

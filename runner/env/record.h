@@ -46,8 +46,7 @@ struct rfl_env_result {
  * Record an environment in <log_dir>/env.json and env_info.md. The caller locks the log folder.
  * Logs a warning if the facts have changed, or if it keeps a page that was not generated.
  * @param ret  filled on success
- * @return RFL_OK; RFL_EINVAL for an invalid note; RFL_EFORMAT for an invalid env.json; RFL_EIO;
- *         RFL_ENOMEM
+ * @return RFL_OK; RFL_EINVAL for an invalid note; RFL_EFORMAT for an invalid env.json; RFL_EIO
  */
 enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_result *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
@@ -58,13 +57,11 @@ enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err) RFL_WARN_U
 
 /** Call fn for every field of one record of the document ("environments"/NAME), with its value or
  * the reason why it is unknown. */
-enum rfl_rc rfl_env_each_field(const json_t *record,
-			       void (*fn)(const char *title, const char *value, void *ctx),
-			       void *ctx, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_env_each_field(const json_t *record,
+			void (*fn)(const char *title, const char *value, void *ctx), void *ctx);
 
 /** Append the fields of one environment, or of all if env is NULL, as Markdown or plain text. */
-enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
-			 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_env_page(const json_t *document, const char *env, bool markdown, struct rfl_buf *out);
 
 /* Private: the current facts of this machine (a new reference), and the first line of a generated
  * page, which may be overwritten. */

@@ -367,6 +367,9 @@ enum rfl_rc rfl_run__checkpoint_load(struct rfl_run__training *t, struct rfl_err
 	{
 		struct rfl_epoch row;
 
+		if (!json_object_get(item, "test_samples")) /* a checkpoint of version 0.1.0 */
+			(void)json_object_set_new((json_t *)(uintptr_t)item, "test_samples",
+						  json_integer(RFL_UNKNOWN));
 		if (rc == RFL_OK && !rfl_run__from_json(rfl_run__epoch, item, &row))
 			rc = damaged(path, "damaged: an epoch has no valid numbers", err);
 		if (rc == RFL_OK)

@@ -398,6 +398,8 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	getrusage(RUSAGE_SELF, &usage);
 	r->host_peak_bytes = (double)usage.ru_maxrss * 1024.0;
 	r->skipped = rfl_data_stats(job->data).skipped;
+	if (job->training.test)
+		r->skipped += rfl_data_stats(job->training.test).skipped;
 	report_steps(job, r->burst.nsteps);
 	report(job, rfl_run__pack(RFL_RUN__TIMED, r));
 	if (job->device == RFL_DEVICE_CUDA) {

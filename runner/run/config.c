@@ -37,74 +37,19 @@ int64_t rfl_run__int_of(const json_t *obj, const char *key)
 json_t *rfl_run__shown(const char *text, size_t n)
 {
 	json_t *json = json_stringn(text, n);
-	char *shown = json ? NULL : malloc(n);
+	char *shown = json ? NULL : rfl_alloc_array(n, 1);
 
-	if (!shown)
-		return json;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; !json && i < n; i++)
 		shown[i] = (unsigned char)text[i] >= 0x80 || text[i] == '\0' ? '?' : text[i];
-	json = json_stringn(shown, n);
+	json = json ? json : json_stringn(shown, n);
 	free(shown);
 	return json;
 }
 
-json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base)
-{
-	const void *at = (const char *)base + m->offset;
-	const char *text;
-
-	switch (m->kind) {
-	case RFL_RUN__INT:
-		return json_integer(m->size == sizeof(int) ? *(const int *)at
-							   : *(const int64_t *)at);
-	case RFL_RUN__FLAG:
-		return json_boolean(*(const bool *)at);
-	case RFL_RUN__REAL:
-		return rfl_json_real(*(const double *)at);
-	case RFL_RUN__TEXT:
-		text = *(const char *const *)at;
-		return text ? json_string(text) : json_null();
-	case RFL_RUN__CHARS:
-		return rfl_run__shown(at, strlen(at));
-	}
-	return NULL;
-}
-
-bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *value, void *base)
-{
-	void *at = (char *)base + m->offset;
-
-	switch (m->kind) {
-	case RFL_RUN__INT:
-		if (m->size == sizeof(int))
-			*(int *)at = (int)json_integer_value(value);
-		else
-			*(int64_t *)at = (int64_t)json_integer_value(value);
-		return json_is_integer(value);
-	case RFL_RUN__FLAG:
-		*(bool *)at = json_is_true(value);
-		return json_is_boolean(value);
-	case RFL_RUN__REAL:
-		*(double *)at = json_is_number(value) ? json_number_value(value) : (double)NAN;
-		return json_is_number(value) || json_is_null(value);
-	case RFL_RUN__TEXT:
-		*(const char **)at = json_string_value(value);
-		return json_is_string(value) || json_is_null(value);
-	case RFL_RUN__CHARS:
-		snprintf(at, m->size, "%s", json_is_string(value) ? json_string_value(value) : "");
-		return json_is_string(value);
-	}
-	return false;
-}
-
 json_t *rfl_run__to_json(json_t *take_json, struct rfl_run__members list, const void *base)
 {
-	for (const struct rfl_run__member *m = list.items; take_json && m < list.items + list.n;
-	     m++)
-		if (json_object_set_new(take_json, m->key, rfl_run__member_to_json(m, base)) != 0) {
-			json_decref(take_json);
-			take_json = NULL;
-		}
+	for (const struct rfl_run__member *m = list.items; m < list.items + list.n; m++)
+		(void)json_object_set_new(take_json, m->key, rfl_run__member_to_json(m, base));
 	return take_json;
 }
 

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "base/bind.h"
 #include "base/buf.h"
 #include "base/proc.h"
 #include "complexity/net.h"
@@ -20,23 +21,18 @@
 
 struct rfl_machine;
 
-enum rfl_run__kind {
-	RFL_RUN__INT, /* int or int64_t */
-	RFL_RUN__FLAG,
-	RFL_RUN__REAL, /* NaN is null */
-	RFL_RUN__TEXT, /* borrowed from the JSON; may be NULL */
-	RFL_RUN__CHARS /* an array within the struct */
-};
-
-struct rfl_run__member {
-	const char *key;
-	enum rfl_run__kind kind;
-	size_t offset, size;
-};
-
-#define RFL_RUN__MEMBER(structure, kind, key, path)                                             \
-	{                                                                                       \
-		key, RFL_RUN__##kind, offsetof(structure, path), sizeof(((structure *)0)->path) \
+/* Members of the structs that are sent between parent and child: NaN and NULL are null, and texts
+ * are borrowed from the JSON. */
+#define rfl_run__member rfl_member
+#define RFL_RUN__INT    RFL_BIND_INT
+#define RFL_RUN__FLAG   RFL_BIND_FLAG
+#define RFL_RUN__REAL   RFL_BIND_REAL
+#define RFL_RUN__TEXT   RFL_BIND_TEXT
+#define RFL_RUN__CHARS  RFL_BIND_CHARS
+#define RFL_RUN__MEMBER(structure, kind_, key_, path)                                            \
+	{                                                                                        \
+		.key = key_, .kind = RFL_RUN__##kind_, .null = RFL_RUN__##kind_ != RFL_RUN__INT, \
+		.offset = offsetof(structure, path), .size = sizeof(((structure *)0)->path)      \
 	}
 
 /** A list of members. */
@@ -51,18 +47,17 @@ extern const struct rfl_run__members rfl_run__progress, rfl_run__epoch;
 /** A member of an object; -1 if it is missing or has another type. */
 int64_t rfl_run__int_of(const json_t *obj, const char *key);
 
-json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base);
-/** @return false if the value is missing or has the wrong type */
-bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *value, void *base);
+#define rfl_run__member_to_json   rfl_bind_json
+#define rfl_run__member_from_json rfl_bind_get
 
-/** Add all members to an object. @param take_json  NULL: out of memory. @return it, or NULL */
+/** Add all members to an object. @return it */
 json_t *rfl_run__to_json(json_t *take_json, struct rfl_run__members members, const void *base);
 /** An event with all members. */
 json_t *rfl_run__pack_members(const char *name, struct rfl_run__members members, const void *base);
 /** @return false if a value is missing or has the wrong type */
 bool rfl_run__from_json(struct rfl_run__members members, const json_t *json, void *base);
 
-/** A string as JSON. If it is not UTF-8, all non-ASCII bytes become "?". */
+/** A string as JSON, of the same length. If it is not UTF-8, all non-ASCII bytes become "?". */
 json_t *rfl_run__shown(const char *text, size_t n);
 
 /* ---- the configuration (run/config.c) ---- */

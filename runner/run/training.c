@@ -81,7 +81,7 @@ static enum rfl_rc evaluate(struct rfl_run__training *t, struct rfl_score *ret, 
 		if (t->stopped && t->stopped())
 			return stop(t, err);
 		rc = rfl_data_next(t->test, &batch, err);
-		if (rc == RFL_OK)
+		if (rc == RFL_OK && batch.n > 0) /* else all of its images are damaged */
 			rc = t->ops->forward(t->engine, &batch, err);
 		report(t, NULL, i + 1, n);
 	}
@@ -115,6 +115,7 @@ static enum rfl_rc end_epoch(struct rfl_run__training *t, struct rfl_err *err)
 		.train_accuracy = (double)t->sums.correct / rows,
 		.test_loss = tested.loss / (double)tested.rows,
 		.test_accuracy = (double)tested.correct / (double)tested.rows,
+		.test_samples = tested.rows,
 		.train_s = t->train_s,
 		.test_s = rfl_clock_s() - start,
 		.samples_per_s = rows / t->train_s,

@@ -5,7 +5,6 @@
 #include "runner/verify.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -19,20 +18,22 @@ struct session {
 	const struct rfl_verify_setup *setup;
 	const struct rfl_engine_ops *ops;
 	struct rfl_verify__rules rules;
-	struct rfl_arena *arena; /* owns the engine's results */
+	struct rfl_arena *arena; /* owns the arrays, also of results */
 	struct rfl_net *net;
 	struct rfl_engine *engine;
 	enum rfl_optimizer_rule rule; /* rule of the open engine */
 	int64_t rows;                 /* rows of logits in the whole batch */
 	int64_t trained;              /* parameters that are not buffers */
-	float *images;                /* or tokens */
-	int64_t *tokens;
-	int64_t *labels;
-	struct rfl_batch batch; /* in the engine's layout */
-	float *logits;          /* rows * classes */
-	float *now;             /* values of one parameter, sized for the largest */
-	float *start;           /* its values before training */
+	struct rfl_batch batch;       /* in the engine's layout */
+	float *logits;                /* rows * classes */
+	float *now;                   /* values of one parameter, sized for the largest */
+	float *start;                 /* its values before training */
 };
+
+static void *take(struct session *s, int64_t n, size_t size)
+{
+	return rfl_arena_array(s->arena, (size_t)n, size);
+}
 
 /* ------------------------------------------------------------------ network and engine */
 
@@ -99,35 +100,29 @@ static enum rfl_rc make_batch(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_shape *shape = &s->net->nodes[0].shape;
 	const int64_t n = s->golden->batch, inputs = n * rfl_shape_numel(shape);
-	const bool text = s->golden->tokens != 0;
-	int64_t largest = 1;
+	int64_t largest = 1, *labels;
+	float *images;
 
 	for (int i = 0; i < s->net->nparams; i++)
 		if (s->net->params[i].numel > largest)
 			largest = s->net->params[i].numel;
-	s->images = rfl_alloc_array(text ? 1 : (size_t)inputs, sizeof(*s->images));
-	s->tokens = rfl_alloc_array(text ? (size_t)inputs : 1, sizeof(*s->tokens));
-	s->labels = rfl_alloc_array((size_t)s->rows, sizeof(*s->labels));
-	s->logits = rfl_alloc_array((size_t)s->rows * (size_t)s->net->classes, sizeof(*s->logits));
-	s->now = rfl_alloc_array((size_t)largest, sizeof(*s->now));
-	s->start = rfl_alloc_array((size_t)largest, sizeof(*s->start));
-	if (!s->images || !s->tokens || !s->labels || !s->logits || !s->now || !s->start)
-		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-	s->batch = (struct rfl_batch){
-		.kind = text ? RFL_INPUT_TOKENS : RFL_INPUT_IMAGES,
-		.n = n,
-		.images = s->images,
-		.layout = s->setup->layout,
-		.labels = s->labels,
-	};
-	if (text)
-		s->batch.tokens = s->tokens; /* in a union with images */
-	rfl_fill_labels(0, s->rows, s->net->classes, s->labels);
-	if (!text)
-		return rfl_fill_images(shape, 0, n, s->setup->layout, s->setup->threads, s->images,
-				       err);
-	rfl_fill_tokens(0, inputs, s->net->classes, s->tokens);
-	return RFL_OK;
+	labels = take(s, s->rows, sizeof(*labels));
+	s->logits = take(s, s->rows * s->net->classes, sizeof(*s->logits));
+	s->now = take(s, largest, sizeof(*s->now));
+	s->start = take(s, largest, sizeof(*s->start));
+	s->batch = (struct rfl_batch){ .n = n, .layout = s->setup->layout, .labels = labels };
+	rfl_fill_labels(0, s->rows, s->net->classes, labels);
+	if (s->golden->tokens != 0) {
+		int64_t *tokens = take(s, inputs, sizeof(*tokens));
+
+		s->batch.kind = RFL_INPUT_TOKENS;
+		s->batch.tokens = tokens;
+		rfl_fill_tokens(0, inputs, s->net->classes, tokens);
+		return RFL_OK;
+	}
+	images = take(s, inputs, sizeof(*images));
+	s->batch.images = images;
+	return rfl_fill_images(shape, 0, n, s->setup->layout, s->setup->threads, images, err);
 }
 
 /* Open an engine with this optimizer, or reuse the open one if its rule matches, and fill it. */
@@ -162,13 +157,6 @@ static enum rfl_rc open_engine(struct session *s, const struct rfl_optimizer *op
 	return rc ? rc : rfl_fill_engine(s->ops, s->engine, s->net, s->setup->threads, err);
 }
 
-/* Allocate n numbers for results. */
-static enum rfl_rc take(struct session *s, int64_t n, double **ret, struct rfl_err *err)
-{
-	*ret = rfl_arena_array(s->arena, (size_t)n, sizeof(**ret));
-	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-}
-
 static double squares_of(const float *x, int64_t n)
 {
 	double sum = 0;
@@ -191,9 +179,8 @@ static enum rfl_rc first_logits(struct session *s, const char *field, int64_t ro
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /%s is larger than %lld rows of %lld classes", s->golden->path,
 				field, (long long)s->rows, (long long)classes);
-	rc = take(s, rows * first, ret, err);
-	if (rc == RFL_OK)
-		rc = s->ops->logits(s->engine, s->logits, s->rows * classes, err);
+	*ret = take(s, rows * first, sizeof(**ret));
+	rc = s->ops->logits(s->engine, s->logits, s->rows * classes, err);
 	for (int64_t i = 0; rc == RFL_OK && i < rows; i++)
 		for (int64_t j = 0; j < first; j++)
 			(*ret)[i * first + j] = s->logits[i * classes + j];
@@ -211,9 +198,7 @@ static enum rfl_rc judge_forward(struct session *s, bool batch_statistics, struc
 	if ((rc = first_logits(s, "logits_first16", got.rows, got.first, &got.logits, err)) ||
 	    (rc = s->ops->loss(s->engine, &got.loss, err)))
 		return rc;
-	got.argmax = rfl_arena_array(s->arena, (size_t)got.rows, sizeof(*got.argmax));
-	if (!got.argmax)
-		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	got.argmax = take(s, got.rows, sizeof(*got.argmax));
 	for (int64_t i = 0; i < got.rows; i++) {
 		const float *row = s->logits + i * classes;
 
@@ -282,14 +267,12 @@ static enum rfl_rc forward_backward(struct session *s, double *loss, struct rfl_
 /* Compute the l2 of every trained parameter's gradient. */
 static enum rfl_rc each_gradient(struct session *s, double **ret, struct rfl_err *err)
 {
-	double *each;
-	enum rfl_rc rc = take(s, s->trained, ret, err);
+	double *each = *ret = take(s, s->trained, sizeof(*each));
 
-	if (rc != RFL_OK)
-		return rc;
-	each = *ret;
 	for (int i = 0; i < s->net->nparams; i++) {
 		const struct rfl_param *p = &s->net->params[i];
+
+		enum rfl_rc rc;
 
 		if (rfl_param_is_buffer(p->kind))
 			continue;
@@ -320,10 +303,9 @@ static enum rfl_rc measure_params(struct session *s, struct distance *d, struct 
 		if (rfl_param_is_buffer(p->kind))
 			continue;
 		rc = s->ops->get_param(s->engine, i, s->now, p->numel, err);
-		if (rc == RFL_OK)
-			rc = rfl_fill_run(&job, 1, s->setup->threads, err);
 		if (rc != RFL_OK)
 			return rc;
+		rfl_fill_run(&job, 1, s->setup->threads);
 		own = squares_of(s->now, p->numel);
 		squares += own;
 		for (int64_t j = 0; j < p->numel; j++) {
@@ -397,8 +379,8 @@ static enum rfl_rc verify_section(struct session *s, const struct rfl_golden_sec
 	struct distance d;
 	enum rfl_rc rc;
 
-	if ((rc = take(s, got.nlosses, &got.losses, err)) ||
-	    (rc = open_engine(s, &section->optimizer, err)) ||
+	got.losses = take(s, got.nlosses, sizeof(*got.losses));
+	if ((rc = open_engine(s, &section->optimizer, err)) ||
 	    (rc = s->ops->set_mode(s->engine, section->mode, err)))
 		return rc;
 	for (int64_t i = 0; rc == RFL_OK && i < nsteps; i++) {
@@ -469,8 +451,7 @@ enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_
 		.ops = setup->ops,
 		.arena = rfl_arena_new(),
 	};
-	enum rfl_rc rc = s.arena ? build_net(&s, err)
-				 : rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	enum rfl_rc rc = build_net(&s, err);
 
 	s.rules = (struct rfl_verify__rules){
 		.to = checks,
@@ -484,15 +465,8 @@ enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_
 		rc = verify_logits(&s, err);
 	for (int64_t i = 0; rc == RFL_OK && golden->is_train && i < golden->train.nsections; i++)
 		rc = verify_section(&s, &golden->train.sections[i], err);
-	rc = rc ? rc : rfl_checks_check(checks, err);
 	if (s.engine)
 		s.ops->close(s.engine);
-	free(s.start);
-	free(s.now);
-	free(s.logits);
-	free(s.labels);
-	free(s.tokens);
-	free(s.images);
 	rfl_net_free(s.net);
 	rfl_arena_free(s.arena);
 	return rc;

@@ -45,11 +45,7 @@ static void require(struct reader *r, const struct place *at, const char *key, b
 /* Allocate zeroed memory from the arena. */
 static void *take(struct reader *r, int64_t n, size_t size)
 {
-	void *memory = r->rc == RFL_OK ? rfl_arena_array(r->arena, (size_t)n, size) : NULL;
-
-	if (r->rc == RFL_OK && !memory && n > 0)
-		r->rc = rfl_fail(r->err, RFL_ENOMEM, 0, "%s: out of memory", r->file);
-	return memory;
+	return r->rc == RFL_OK ? rfl_arena_array(r->arena, (size_t)n, size) : NULL;
 }
 
 static bool has(const struct reader *r, const struct place *at, const char *key)
@@ -408,7 +404,7 @@ enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret, struct rf
 {
 	struct reader r = { .file = path, .err = err };
 	struct place root = { .path = "" };
-	struct rfl_golden *g = NULL;
+	struct rfl_golden *g;
 	json_t *json = NULL;
 
 	r.rc = rfl_json_load(path, &json, err);
@@ -416,14 +412,10 @@ enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret, struct rf
 		return r.rc;
 	root.json = json;
 	r.arena = rfl_arena_new();
-	if (!r.arena)
-		r.rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	g = take(&r, 1, sizeof(*g));
-	if (g) {
-		g->arena = r.arena;
-		g->path = rfl_arena_strdup(r.arena, path);
-		read_golden(&r, &root, g);
-	}
+	g->arena = r.arena;
+	g->path = rfl_arena_strdup(r.arena, path);
+	read_golden(&r, &root, g);
 	if (r.rc == RFL_OK)
 		*ret = g;
 	else

@@ -127,7 +127,7 @@ struct rfl_golden {
 /**
  * Read a golden file of either kind.
  * @param ret  set on success only; release with rfl_golden_free()
- * @return RFL_OK; RFL_EIO; RFL_EFORMAT naming file and path; RFL_ENOMEM
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT naming file and path
  */
 enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

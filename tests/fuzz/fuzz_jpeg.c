@@ -15,7 +15,7 @@ static void try_view(struct rfl_jpeg *j, const uint8_t *data, size_t size,
 		     const struct rfl_view *view)
 {
 	struct rfl_image part = { .pixels = NULL };
-	struct rfl_resizer resizer = { .rows = NULL };
+	struct rfl_resizer resizer = { .row = NULL };
 	struct rfl_err err = RFL_ERR_INIT;
 	uint8_t out[3 * SIZE * SIZE];
 	int width, height;

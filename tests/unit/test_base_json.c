@@ -49,6 +49,21 @@ static void errors_name_line_and_column(void **state)
 	}
 }
 
+static void utf_16(void **state)
+{
+	static const char with_mark[] = "\xff\xfe{\0\"\0a\0,\0", without[] = "{\0\"\0a\0,\0";
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *value = NULL;
+
+	(void)state;
+	assert_int_equal(rfl_json_loads(with_mark, sizeof(with_mark), "f", &value, &err),
+			 RFL_EFORMAT);
+	assert_string_equal(err.msg, "f: is in UTF-16 or not a text; save it in UTF-8");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_json_loads(without, sizeof(without), "f", &value, &err), RFL_EFORMAT);
+	assert_string_equal(err.msg, "f: is in UTF-16 or not a text; save it in UTF-8");
+}
+
 static void a_file_that_cannot_be_read(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -253,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_tmpdir(errors_name_line_and_column),
+		cmocka_unit_test(utf_16),
 		in_tmpdir(a_file_that_cannot_be_read),
 		cmocka_unit_test(unknown_keys_are_refused),
 		cmocka_unit_test(keys_are_shown_on_one_line),

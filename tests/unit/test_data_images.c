@@ -37,7 +37,7 @@ static void resize_is_pillows(void **state)
 						here; older ones never */
 	};
 	struct rfl_image source = read_ppm("resize_37x29.ppm"), got = { .pixels = NULL };
-	struct rfl_resizer resizer = { .rows = NULL };
+	struct rfl_resizer resizer = { .row = NULL };
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
@@ -63,7 +63,7 @@ static void windows_are_parts_of_the_whole(void **state)
 {
 	struct rfl_image source = read_ppm("resize_37x29.ppm"), whole = { .pixels = NULL },
 			 part = { .pixels = NULL };
-	struct rfl_resizer resizer = { .rows = NULL };
+	struct rfl_resizer resizer = { .row = NULL };
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
@@ -285,7 +285,7 @@ static void centre_view_is_torchvisions(void **state)
 {
 	struct rfl_image source = read_ppm("jpeg_420.ppm"), want = read_ppm("centre_28.ppm");
 	struct rfl_image got = { .pixels = NULL }, part = { .pixels = NULL };
-	struct rfl_resizer resizer = { .rows = NULL };
+	struct rfl_resizer resizer = { .row = NULL };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_view v;
 
@@ -373,7 +373,7 @@ static void crop_resize_flip_is_pillows(void **state)
 	};
 	struct rfl_image want = read_ppm("crop_flip_24.ppm"), part = { .pixels = NULL };
 	static uint8_t nchw[3 * 24 * 24], nhwc[3 * 24 * 24];
-	struct rfl_resizer resizer = { .rows = NULL };
+	struct rfl_resizer resizer = { .row = NULL };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_jpeg *j = new_decoder();
 	struct rfl_buf file;

@@ -2,11 +2,14 @@
  * Batches of a folder of images: the same whatever the number of threads, damaged files left out
  * and named.
  */
+#define _GNU_SOURCE /* pthread_setattr_default_np() */
 #include "tests/unit/image_fixture.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "complexity/zoo.h"
@@ -370,6 +373,58 @@ static void damaged_files_are_named_and_skipped(void **state)
 	assert_memory_equal(labels, want_labels, sizeof(labels));
 }
 
+/* Of a test set, each readable image once: a damaged one is left out, not replaced. */
+static void damaged_test_images_are_left_out(void **state)
+{
+	static const int workers[] = { 0, 3 };
+	static uint8_t whole[9 * PIXELS], part[9 * PIXELS];
+
+	need_jpeg();
+	make_folder(*state);
+	assert_int_equal(rename(tmp_path(*state, "train"), tmp_path(*state, "val")), 0);
+	make_folder(*state); /* classes Ant, bee, zebra of three images each, in this order */
+	for (size_t i = 0; i <= RFL_ARRAY_LEN(workers); i++) {
+		struct config config = config_of(i ? workers[i - 1] : 0);
+		uint8_t *out = i ? part : whole;
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_data *data;
+		int64_t n = 0;
+
+		if (i == 1) { /* the second batch of two is lost, and half of the third */
+			assert_int_equal(truncate(tmp_path(*state, "val/Ant/8.JPEG"), 0), 0);
+			assert_int_equal(truncate(tmp_path(*state, "val/bee/1.jpg"), 1000), 0);
+			assert_int_equal(truncate(tmp_path(*state, "val/bee/4.JPEG"), 0), 0);
+		}
+		config.spec.test = true;
+		config.batch = 2;
+		data = open_loader(*state, &config);
+		assert_int_equal(rfl_data_samples(data), 9);
+		assert_int_equal(rfl_data_epoch_batches(data), 5);
+		for (int b = 0; b < 10; b++) { /* two epochs */
+			static const int64_t sizes[] = { 2, 0, 1, 2, 1 };
+			static const int64_t classes[] = { 0, 0, 1, 2, 2, 2 };
+			struct rfl_batch batch;
+
+			assert_ok(rfl_data_next(data, &batch, &err), &err);
+			assert_int_equal(batch.n, i ? sizes[b % 5] : b % 5 < 4 ? 2 : 1);
+			for (int64_t s = 0; s < batch.n; s++, n++) {
+				memcpy(out + n % (i ? 6 : 9) * PIXELS, batch.pixels + s * PIXELS,
+				       PIXELS);
+				assert_int_equal(batch.labels[s],
+						 i ? classes[n % 6] : n % 9 / 3);
+			}
+		}
+		assert_int_equal(n, i ? 12 : 18);
+		assert_int_equal(rfl_data_stats(data).skipped, i ? 3 : 0);
+		rfl_data_free(data);
+		if (i) {
+			assert_memory_equal(part, whole, (size_t)2 * PIXELS);
+			assert_memory_equal(part + 2 * PIXELS, whole + 5 * PIXELS,
+					    (size_t)4 * PIXELS);
+		}
+	}
+}
+
 static int count_of(const char *text, const char *what)
 {
 	int n = 0;
@@ -415,17 +470,20 @@ static void names_come_to_an_end(void **state)
 
 static void nothing_readable_is_an_error(void **state)
 {
-	static const int workers[] = { 0, 3 };
+	static const int workers[] = { 0, 3, 0, 3 };
 
 	need_jpeg();
 	put_image(*state, "a", "1.jpg", "resize_37x29.ppm", SIZE_MAX);
 	put_image(*state, "a", "2.jpg", "jpeg_420.jpg", 3000);
+	assert_int_equal(symlink("train", tmp_path(*state, "val")), 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(workers); i++) {
 		struct config config = config_of(workers[i]);
-		struct rfl_data *data = open_loader(*state, &config);
 		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_data *data;
 		struct rfl_batch batch;
 
+		config.spec.test = i >= 2;
+		data = open_loader(*state, &config);
 		assert_int_equal(rfl_data_next(data, &batch, &err), RFL_EFORMAT);
 		assert_says(&err, "none of its 2 images can be read");
 		rfl_data_free(data);
@@ -443,6 +501,40 @@ static void closing_early_is_clean(void **state)
 		config.spec.ahead = 6;
 		rfl_data_free(open_loader(*state, &config));
 	}
+}
+
+/* No thread can start: its stack exceeds the address space. That is no lack of memory, so a smaller
+ * batch would not help. Weights are then filled by the calling thread. */
+static void threads_that_cannot_start_are_reported(void **state)
+{
+	const struct rfl_fill_rule rule = { RFL_FILL_SCALED, 1.0F };
+	struct config config = config_of(2);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_data *data = NULL;
+	pthread_attr_t attr, usual;
+	float filled[5] = { 0 }, want[5];
+	enum rfl_rc rc;
+
+	need_jpeg();
+	make_folder(*state);
+	config.spec.dir = *state;
+	assert_int_equal(pthread_getattr_default_np(&usual), 0);
+	assert_int_equal(pthread_getattr_default_np(&attr), 0);
+	assert_int_equal(pthread_attr_setstacksize(&attr, (size_t)1 << 50), 0);
+	if (pthread_setattr_default_np(&attr) != 0)
+		skip();
+	rc = rfl_data_open_images(&config.spec, &config.shape, 4, RFL_LAYOUT_NHWC, NULL, &data,
+				  &err);
+	rfl_fill_run(&(struct rfl_fill_job){ rule, 4, 0, 5, filled }, 1, 3);
+	assert_int_equal(pthread_setattr_default_np(&usual), 0);
+	assert_int_equal(rc, RFL_EFAILED);
+	assert_null(data);
+	assert_says(&err, "cannot start loader thread 1 of 2: ");
+	assert_says(&err, "use fewer --workers");
+	rfl_fill_values(rule, 4, 0, 5, want);
+	assert_memory_equal(filled, want, sizeof(want));
+	(void)pthread_attr_destroy(&attr);
+	(void)pthread_attr_destroy(&usual);
 }
 
 static void bad_configurations_are_refused(void **state)
@@ -524,8 +616,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(layouts_hold_the_same_pixels, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_files_are_named_and_skipped, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(damaged_test_images_are_left_out, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(nothing_readable_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(closing_early_is_clean, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(threads_that_cannot_start_are_reported, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(bad_configurations_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(synthetic_is_the_golden_input, set_up, tear_down),
 	};

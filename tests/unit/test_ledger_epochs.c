@@ -10,8 +10,8 @@ static void epochs_are_read_back(void **state)
 {
 	const char *path = tmp_path(*state, "epochs/one.csv");
 	const struct rfl_epoch rows[] = {
-		{ 1, 1e-3, 1.0 / 3, 0.5, 0.25, 0.75, 12.5, 1.5, 512 },
-		{ 2, 1e-4, (double)NAN, 0.5, (double)NAN, 0, 12.5, 1.5, 512 },
+		{ 1, 1e-3, 1.0 / 3, 0.5, 0.25, 0.75, 12.5, 1.5, 512, 10000 },
+		{ 2, 1e-4, (double)NAN, 0.5, (double)NAN, 0, 12.5, 1.5, 512, 9999 },
 	};
 	struct rfl_epochs e = { .n = 0 }, back = { .n = 0 };
 	struct rfl_err err = RFL_ERR_INIT;

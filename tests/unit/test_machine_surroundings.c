@@ -24,18 +24,9 @@ static void put_link(const char *root, const char *path, const char *target)
 	assert_int_equal(symlink(target, full), 0);
 }
 
-static struct rfl_surroundings *look(const char *root)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_surroundings *s = NULL;
-
-	assert_ok(rfl_surroundings_new(root, &s, &err), &err);
-	return s;
-}
-
 static void nothing_is_guessed(void **state)
 {
-	struct rfl_surroundings *s = look(*state);
+	struct rfl_surroundings *s = rfl_surroundings_new(*state);
 	struct rfl_storage st;
 
 	assert_true(isnan(s->load[0]) && isnan(s->load[2]));
@@ -71,7 +62,7 @@ static void load_and_turbo(void **state)
 		struct rfl_surroundings *s;
 
 		put(*state, cases[i].path, cases[i].text);
-		s = look(*state);
+		s = rfl_surroundings_new(*state);
 		assert_int_equal(s->turbo, cases[i].turbo);
 		assert_close(s->load[0], 0.52, 0);
 		assert_close(s->load[2], 2.59, 0);
@@ -104,7 +95,7 @@ static void containers_and_their_images(void **state)
 
 		put(*state, cases[i].path, cases[i].text);
 		snprintf(root, sizeof(root), "%s%.2s", (const char *)*state, cases[i].path);
-		s = look(root);
+		s = rfl_surroundings_new(root);
 		if (cases[i].name)
 			assert_string_equal(s->container, cases[i].name);
 		else
@@ -178,7 +169,7 @@ static void clouds(void **state)
 			if (files[k].text)
 				put(root, files[k].path, files[k].text);
 		}
-		s = look(root);
+		s = rfl_surroundings_new(root);
 		assert_text(s->cloud.provider, cases[i].provider);
 		assert_text(s->cloud.region, cases[i].region);
 		assert_text(s->cloud.zone, cases[i].zone);
@@ -195,7 +186,7 @@ static void interfaces_without_addresses(void **state)
 	put(*state, "/sys/class/net/lo/type", "772\n");
 	put(*state, "/sys/class/net/veth12/type", "1\n");
 	put(*state, "/sys/class/net/bonding_masters", "");
-	s = look(*state);
+	s = rfl_surroundings_new(*state);
 	assert_int_equal(s->ninterfaces, 1); /* in a container there is nothing else */
 	assert_string_equal(s->interfaces[0].kind, "virtual");
 	assert_int_equal(s->interfaces[0].up, RFL_NOT_KNOWN);
@@ -221,7 +212,7 @@ static void interfaces_without_addresses(void **state)
 		snprintf(path, sizeof(path), "/sys/class/net/veth%d/type", i);
 		put(*state, path, "1\n");
 	}
-	s = look(*state);
+	s = rfl_surroundings_new(*state);
 	assert_int_equal(s->ninterfaces, 4); /* those that are devices */
 	assert_string_equal(s->interfaces[0].name, "enx...");
 	assert_string_equal(s->interfaces[1].name, "eth0");
@@ -299,7 +290,7 @@ static void a_long_line_of_the_mounts_counts(void **state)
 
 static void this_machine(void **state)
 {
-	struct rfl_surroundings *s = look("");
+	struct rfl_surroundings *s = rfl_surroundings_new("");
 	struct rfl_storage st;
 
 	assert_true(s->load[0] >= 0);

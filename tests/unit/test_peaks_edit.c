@@ -62,7 +62,7 @@ static struct rfl_peaks *merge(const char *path, const char *env)
 	json_t *v = value_of(measured);
 
 	assert_ok(rfl_peaks_edit_open(path, &e, &err), &err);
-	assert_ok(rfl_peaks_edit_merge(e, env, v, &err), &err);
+	rfl_peaks_edit_merge(e, env, v);
 	assert_ok(rfl_peaks_edit_save(e, &err), &err);
 	rfl_peaks_edit_close(e);
 	json_decref(v);

@@ -383,7 +383,7 @@ static void measures_everything_into_a_file(void **state)
 	assert_true(reports > 0);
 	assert_non_null(value);
 	assert_ok(rfl_peaks_edit_open(path, &e, &err), &err);
-	assert_ok(rfl_peaks_edit_merge(e, "lab_cpu", value, &err), &err);
+	rfl_peaks_edit_merge(e, "lab_cpu", value);
 	assert_ok(rfl_peaks_edit_save(e, &err), &err);
 	assert_ok(rfl_peaks_load(path, &p, &err), &err);
 

@@ -378,6 +378,16 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	assert_non_null(strstr(c->note, "3 training runs"));
 	assert_non_null(strstr(c->note, "1 run has no file of epochs"));
 
+	/* files without times: there is no panel of times */
+	for (const char *name = "abc"; *name; name++)
+		(void)write_file(f->dir, rfl_scene_printf(c->scene, "epochs/%c.csv", *name),
+				 "epoch,test_loss\n1,2.5\n");
+	rfl_chart_free(f->c);
+	f->c = NULL;
+	assert_ok(make(f, "accuracy", NULL), &f->err);
+	assert_int_equal(f->c->npanels, 1);
+	assert_non_null(strstr(f->c->note, "Without values: Accuracy (%), Time (s)."));
+
 	(void)write_file(f->dir, "epochs/c.csv", "epoch,test_loss\n1,2.5\n2,x\n");
 	assert_int_equal(make(f, "accuracy", NULL), RFL_EFORMAT);
 	assert_says(&f->err, "c.csv:3: column 'test_loss': 'x' is not a number");
@@ -538,6 +548,38 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 	assert_int_equal(loss->n, 2);
 	assert_true(loss->rows[0].y == 7.5);
 	assert_true(loss->rows[1].y == -0.5);
+}
+
+/* The values that a logarithmic axis cannot show, which once led to an endless loop. */
+static void values_without_a_place_are_left_out(void **state)
+{
+	static const char *const values[] = { "0", "-1", "5e-324", "1e308", "1e-290", "1e290" };
+	static const size_t shown[] = { 1, 1, 1, 1, 2, 2 };
+	struct fixture *f = *state;
+	struct rfl_buf script;
+	char text[512];
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(values); i++) {
+		(void)snprintf(text, sizeof(text),
+			       "env,model,precision,batch,mode,backend,context_length,status,"
+			       "step_ms_mean,fwd_ms_mean,fwd_ms_std\n"
+			       "lab,gpt2,fp32,8,train,cpu,256,ok,10,10,1e308\n"
+			       "lab,gpt2,fp32,8,train,cpu,512,ok,10,%s,1\n",
+			       values[i]);
+		load_text(f, text);
+		assert_ok(make(f, "scaling", "lab"), &f->err);
+		assert_int_equal(f->c->panels[0].series[0].n, shown[i]);
+		assert_true(isnan(f->c->panels[0].series[0].rows[0].hi)); /* of 1e308 */
+		if (shown[i] == 1)
+			assert_non_null(strstr(f->c->note, "1 value o"));
+		script_of(f->c, &script);
+		assert_null(strstr(script.data, "inf"));
+		rfl_buf_fini(&script);
+	}
+	load_text(f, "env,model,precision,batch,mode,backend,context_length,status,step_ms_mean\n"
+		     "lab,gpt2,fp32,8,train,cpu,256,ok,5e-324\n");
+	assert_int_equal(make(f, "scaling", "lab"), RFL_EMISSING);
+	assert_says(&f->err, "lab: no value has a place on the axes");
 }
 
 static struct rfl_chart *demo(const char *name)
@@ -715,6 +757,7 @@ int main(void)
 		TABLE(single_runs_have_no_error_bars),
 		TABLE(lines_differ_or_the_note_says_so),
 		TABLE(phases_are_means_per_sample),
+		TABLE(values_without_a_place_are_left_out),
 		TABLE(steps_are_relative_to_the_median_of_their_run),
 		cmocka_unit_test(bandwidth_has_a_panel_per_scope_and_the_capacities),
 		cmocka_unit_test(bandwidth_of_a_gpu_is_that_of_the_device),
