@@ -158,9 +158,8 @@ double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q);
 double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);
 
 /** Set the label, run id and time of a capture. Strings are copied; NULL: unchanged. */
-enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label,
-				 const char *run_id, const char *time_utc,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label, const char *run_id,
+			  const char *time_utc);
 
 enum rfl_kernel_class {
 	RFL_KERNEL_MATRIX, /**< matrix product, convolution, attention */
@@ -195,13 +194,12 @@ enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_capture_builder_free(struct rfl_capture_builder *b); /* accepts NULL */
 
-/** Use the formulas of a chip; an unknown chip changes nothing. `chip` and `device` may be NULL.
- * Returns RFL_EINVAL after rfl_capture_metric_id() or the first launch. */
-enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+/** Name the device, and use the formulas of a known chip; either may be NULL. Without effect after
+ * rfl_capture_metric_id() and the first launch. */
+void rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device);
 
-/** Return the id of a metric in an SI base unit. -1: the metric is not kept but counted as unused,
- * or out of memory, which the next failing call reports. */
+/** Return the id of a metric in an SI base unit. -1: the metric is not kept but counted as unused.
+ */
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit);
 
@@ -237,8 +235,7 @@ void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
 
 /** End the last launch, compute the totals and the reasons, apply the traps of the formulas, and
  * append the capture to `to`. After that, the builder can only be freed. */
-enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to);
 
 /* ---- logs/counters.csv: each row is one metric or quantity of one range of one run. The writer,
  * the reader and the documentation test use the same list of columns. ---- */

@@ -45,8 +45,8 @@ struct rfl_term {
 enum rfl_way_kind { RFL_WAY_FULL, RFL_WAY_PARTIAL, RFL_WAY_ESTIMATE };
 
 struct rfl_formula_way {
-	struct rfl_term *terms;
-	size_t nterms, cap;
+	struct rfl_term *terms; /**< in the arena of the formulas */
+	size_t nterms;
 	enum rfl_way_kind kind;
 	const char *caveat; /**< how the result differs from the quantity; NULL: not at all */
 };
@@ -63,11 +63,12 @@ struct rfl_formula_quantity {
 	const char *impossible; /**< why the family cannot measure it, or NULL */
 };
 
-/** If `equal` is weight x `other`, the metrics of the quantity counted something else, and the
- * quantity is left out. */
+/** If `slot` is weight x `other`, the metrics of the quantity counted something else, and the
+ * quantity is left out. A doubt: if it is more, the quantity is an estimate. */
 struct rfl_trap {
+	bool is_doubt;
 	enum rfl_quantity quantity;
-	size_t equal, other; /**< slots */
+	size_t slot, other;
 	double weight;
 	const char *reason;
 };
@@ -108,8 +109,8 @@ int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t l
 
 /** Choose a way for each quantity, given a bitmap of the slots that have a value. `way` is set to
  * its index, -1 for none, or RFL_FORMULA_SUM for a sum of quantities. The first way that has all
- * its metrics is chosen. Failing that, DRAM is the sum of read and write, FLOPS that of its known
- * parts. */
+ * its metrics is chosen. Failing that, or if they are more exact, DRAM is the sum of read and
+ * write; FLOPS is the sum of its known parts. */
 #define RFL_FORMULA_SUM (-2)
 void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			 int way[RFL_QUANTITY_COUNT]);

@@ -42,13 +42,11 @@ uint32_t rfl_keys_find(const struct rfl_keys *k, const void *key, size_t len)
 }
 
 /* Double the number of places. */
-static bool make_room(struct rfl_keys *k)
+static void make_room(struct rfl_keys *k)
 {
 	const size_t n = k->nplaces ? 2 * k->nplaces : 64;
 	struct rfl_key_place *places = rfl_alloc_array(n, sizeof(*places));
 
-	if (!places)
-		return false;
 	for (size_t i = 0; i < k->nplaces; i++) {
 		size_t at = k->places[i].hash;
 
@@ -61,7 +59,6 @@ static bool make_room(struct rfl_keys *k)
 	free(k->places);
 	k->places = places;
 	k->nplaces = n;
-	return true;
 }
 
 uint32_t rfl_keys_add(struct rfl_keys *k, struct rfl_arena *arena, const void *key, size_t len,
@@ -69,22 +66,19 @@ uint32_t rfl_keys_add(struct rfl_keys *k, struct rfl_arena *arena, const void *k
 {
 	const uint32_t hash = hash_of(key, len);
 
-	if (added)
-		*added = false;
-	if ((k->n + 1) * 2 > k->nplaces && !make_room(k))
-		return 0;
+	if ((k->n + 1) * 2 > k->nplaces)
+		make_room(k);
 	struct rfl_key_place *place = find(k, hash, key, len);
+	if (added)
+		*added = place->number == 0;
 	if (place->number != 0)
 		return place->number;
 	char *copy = rfl_arena_array(arena, len + 1, 1);
-	if (!copy || rfl_grow(&k->keys, &k->cap, k->n + 1, INT32_MAX, NULL) != RFL_OK)
-		return 0;
 	if (len > 0)
 		memcpy(copy, key, len);
+	rfl_reserve(&k->keys, &k->cap, k->n + 1);
 	k->keys[k->n++] = (struct rfl_span){ .at = copy, .len = len };
 	*place = (struct rfl_key_place){ .hash = hash, .number = (uint32_t)k->n };
-	if (added)
-		*added = true;
 	return place->number;
 }
 

@@ -23,8 +23,8 @@ struct rfl_keys {
 /** The number of a key; 0: absent. */
 uint32_t rfl_keys_find(const struct rfl_keys *k, const void *key, size_t len);
 
-/** Find a key or add it, with a NUL-terminated copy in the arena. Returns its number; 0: out of
- * memory. @param added  may be NULL */
+/** Find a key or add it, with a NUL-terminated copy in the arena. Returns its number.
+ * @param added  may be NULL */
 uint32_t rfl_keys_add(struct rfl_keys *k, struct rfl_arena *arena, const void *key, size_t len,
 		      bool *added);
 void rfl_keys_fini(struct rfl_keys *k);

@@ -16,8 +16,7 @@ const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text,
 {
 	const uint32_t number = rfl_keys_add(&b->texts, b->arena, text, len, NULL);
 
-	b->no_memory = b->no_memory || number == 0;
-	return number > 0 ? b->texts.keys[number - 1].at : NULL;
+	return b->texts.keys[number - 1].at;
 }
 
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text)
@@ -25,29 +24,20 @@ const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text)
 	return text ? rfl_capture__intern(b, text, strlen(text)) : NULL;
 }
 
-static enum rfl_rc no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
-}
-
 /* ---- new, free ---- */
 
 /* Make room for `n` metric ids in the current launch. */
-static bool grow_launch(struct rfl_capture_builder *b, size_t n)
+static void grow_launch(struct rfl_capture_builder *b, size_t n)
 {
 	size_t cap = b->given_cap, same = cap, alike = cap;
 
-	if (rfl_grow(&b->value, &cap, n, SIZE_MAX, NULL) != RFL_OK ||
-	    rfl_grow(&b->given, &same, n, SIZE_MAX, NULL) != RFL_OK ||
-	    rfl_grow(&b->touched, &alike, n, SIZE_MAX, NULL) != RFL_OK) {
-		b->no_memory = true;
-		return false;
-	}
+	rfl_reserve(&b->value, &cap, n);
+	rfl_reserve(&b->given, &same, n);
+	rfl_reserve(&b->touched, &alike, n);
 	for (; b->given_cap < cap; b->given_cap++) {
 		b->value[b->given_cap] = NAN;
 		b->given[b->given_cap] = (struct rfl_given_metric){ 0 };
 	}
-	return true;
 }
 
 /* Guess the rollup from the suffix of the name, then from other parts of it, then from the unit. */
@@ -69,6 +59,7 @@ static enum rfl_rollup rollup_of(const char *name, const char *unit)
 		{ "Throughput", RFL_ROLLUP_MEAN },   { "Frequency", RFL_ROLLUP_MEAN },
 		{ "Busy", RFL_ROLLUP_MEAN },         { "Util", RFL_ROLLUP_MEAN },
 		{ "CacheHit", RFL_ROLLUP_MEAN },     { "Percent", RFL_ROLLUP_MEAN },
+		{ "max_rss", RFL_ROLLUP_MAX },       { "peak_memory", RFL_ROLLUP_MAX },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
@@ -81,30 +72,22 @@ static enum rfl_rollup rollup_of(const char *name, const char *unit)
 
 /* Use these formulas and take ownership. Their slots are the first ids; a slot gets a name when its
  * id is requested, because a file contains only a few of the hundreds of metrics. */
-static enum rfl_rc take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *f,
-				 struct rfl_err *err)
+static void take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *f)
 {
-	const size_t n = f->nslots;
-
 	rfl_formulas_free(b->formulas);
 	b->formulas = f;
 	free(b->metrics);
-	b->metrics = calloc(n + 1, sizeof(*b->metrics));
-	b->nmetrics = b->metrics_cap = b->metrics ? n : 0;
+	b->metrics = rfl_alloc_array(f->nslots + 1, sizeof(*b->metrics));
+	b->nmetrics = b->metrics_cap = f->nslots;
 	b->capture.family = rfl_capture__keep(b, f->family);
-	if (!b->metrics || !grow_launch(b, n) || b->no_memory)
-		return no_memory(err);
-	return RFL_OK;
+	grow_launch(b, f->nslots);
 }
 
 struct rfl_capture_builder *rfl_capture__empty_builder(void)
 {
-	struct rfl_capture_builder *b = calloc(1, sizeof(*b));
+	struct rfl_capture_builder *b = rfl_alloc_array(1, sizeof(*b));
 
-	if (!b || !(b->arena = rfl_arena_new())) {
-		free(b);
-		return NULL;
-	}
+	b->arena = rfl_arena_new();
 	b->capture.steps = b->capture.passes = -1;
 	return b;
 }
@@ -112,23 +95,19 @@ struct rfl_capture_builder *rfl_capture__empty_builder(void)
 enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 				    struct rfl_capture_builder **ret, struct rfl_err *err)
 {
-	struct rfl_capture_builder *b = rfl_capture__empty_builder();
 	struct rfl_formulas *f = NULL;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_formulas_new(spec->formulas, &f, err);
 
-	assert(spec->source);
-	if (!b)
-		return no_memory(err);
+	if (rc != RFL_OK)
+		return rc;
+	struct rfl_capture_builder *b = rfl_capture__empty_builder();
 	b->all_metrics = spec->all_metrics;
 	b->capture.source = rfl_capture__keep(b, spec->source);
 	b->capture.label = rfl_capture__keep(b, spec->label ? spec->label : "");
 	b->capture.path = rfl_capture__keep(b, spec->path);
-	if ((rc = rfl_formulas_new(spec->formulas, &f, err)) == RFL_OK &&
-	    (rc = take_formulas(b, f, err)) == RFL_OK)
-		*ret = b;
-	else
-		rfl_capture_builder_free(b);
-	return rc;
+	take_formulas(b, f);
+	*ret = b;
+	return RFL_OK;
 }
 
 void rfl_capture__range_free(struct rfl_range_sum *r)
@@ -160,95 +139,118 @@ void rfl_capture_builder_free(struct rfl_capture_builder *b)
 	free(b);
 }
 
-enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device,
-			     struct rfl_err *err)
+void rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device)
 {
 	struct rfl_formulas *f = NULL;
-	struct rfl_err unknown = RFL_ERR_INIT;
 
 	if (b->asked.n > 0 || b->nranges > 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "set the chip of a capture before its metrics");
+		return;
 	if (chip)
 		b->capture.chip = rfl_capture__keep(b, chip);
 	if (device)
 		b->capture.device = rfl_capture__keep(b, device);
-	if (b->no_memory)
-		return no_memory(err);
-	enum rfl_rc rc = chip ? rfl_formulas_new(chip, &f, &unknown) : RFL_ENOTFOUND;
-	if (rc == RFL_OK)
-		return take_formulas(b, f, err);
-	return rc == RFL_ENOTFOUND ? RFL_OK : rfl_err_pass(err, &unknown);
+	if (chip && rfl_formulas_new(chip, &f, NULL) == RFL_OK)
+		take_formulas(b, f);
 }
 
-/* Remember an unused metric whose name suggests a count of FLOPs or bytes. */
-static void keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
-{
-	static const struct {
-		const char *word;
-		enum rfl_quantity first, last;
-	} looks[] = {
-		{ "_op_fp16_", RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_FP16 },
-		{ "_op_fp64_", RFL_QUANTITY_FLOPS_FP64, RFL_QUANTITY_FLOPS_FP64 },
-		{ "_executed_op_h", RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_FP16 },
-		{ "_executed_op_f", RFL_QUANTITY_FLOPS_FP32, RFL_QUANTITY_FLOPS_FP32 },
-		{ "_executed_op_d", RFL_QUANTITY_FLOPS_FP64, RFL_QUANTITY_FLOPS_FP64 },
-		{ "tensor_src_bf16", RFL_QUANTITY_FLOPS_TENSOR_BF16,
-		  RFL_QUANTITY_FLOPS_TENSOR_BF16 },
-		{ "tensor_src_tf32", RFL_QUANTITY_FLOPS_TENSOR_TF32,
-		  RFL_QUANTITY_FLOPS_TENSOR_TF32 },
-		{ "tensor_src_fp", RFL_QUANTITY_FLOPS_TENSOR_FP16, RFL_QUANTITY_FLOPS_TENSOR_FP4 },
-		{ "fp_arith", RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
-		{ "fp_ret", RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
-		{ "dram_", RFL_QUANTITY_DRAM_READ, RFL_QUANTITY_DRAM },
-		{ "lts__t_", RFL_QUANTITY_L2, RFL_QUANTITY_L2 },
-		{ "l1tex__t_", RFL_QUANTITY_L1, RFL_QUANTITY_L1 },
-	};
-	const bool bytes = rfl_span_has(name, "bytes") || rfl_span_has(name, "sectors");
-	const char *kept;
-
-	if (rfl_span_has(name, ".pct") || rfl_span_has(name, ".ratio") ||
-	    rfl_span_has(name, "peak"))
-		return;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(looks); i++) {
-		if (!rfl_span_has(name, looks[i].word) ||
-		    (looks[i].first > RFL_QUANTITY_FLOPS && !bytes))
-			continue;
-		kept = rfl_capture__intern(b, name.at, name.len);
-		for (int q = (int)looks[i].first; q <= (int)looks[i].last; q++)
-			b->strange[q] = b->strange[q] ? b->strange[q] : kept;
-		return;
+#define HINT(word, first, last)                                 \
+	{                                                       \
+		word, RFL_QUANTITY_##first, RFL_QUANTITY_##last \
 	}
+#define IS(word, quantity) HINT(word, quantity, quantity)
+#define NO_FLOPS(word)                                      \
+	{                                                   \
+		word, RFL_QUANTITY_COUNT, RFL_QUANTITY_TIME \
+	}
+
+/* The first row with a word of the name decides. */
+const struct rfl_hint rfl_capture__hints[] = {
+	NO_FLOPS("_src_int"),
+	NO_FLOPS("_op_imma"),
+	NO_FLOPS("_op_bmma"),
+	NO_FLOPS("_type_hfma2"), /* register moves */
+	NO_FLOPS("_op_fp8_"),    /* conversions */
+	NO_FLOPS("_op_fp4_"),
+	IS("_src_bf16", FLOPS_TENSOR_BF16),
+	IS("_src_tf32", FLOPS_TENSOR_TF32),
+	IS("_src_fp64", FLOPS_TENSOR_FP64),
+	HINT("_src_fp8", FLOPS_TENSOR_FP8, FLOPS_TENSOR_FP4),
+	HINT("_src_fp4", FLOPS_TENSOR_FP8, FLOPS_TENSOR_FP4),
+	IS("_src_fp16", FLOPS_TENSOR_FP16),
+	HINT("inst_executed_pipe_tensor", FLOPS_TENSOR_FP16, FLOPS_TENSOR_FP4),
+	IS("_op_fp16_", FLOPS_FP16),
+	IS("_op_fp64_", FLOPS_FP64),
+	IS("_executed_op_h", FLOPS_FP16),
+	IS("_executed_op_f", FLOPS_FP32),
+	IS("_executed_op_d", FLOPS_FP64),
+	IS("_executed_ops_h", FLOPS_FP16),
+	IS("_executed_ops_f", FLOPS_FP32),
+	IS("_executed_ops_d", FLOPS_FP64),
+	IS("fp_arith_inst_retired2", FLOPS_FP16),
+	HINT("fp_arith", FLOPS_FP32, FLOPS_FP64),
+	HINT("fp_ret", FLOPS_FP16, FLOPS_MIXED),
+	IS("gpu__time_duration", TIME),
+	HINT("dram_", DRAM_READ, DRAM),
+	IS("lts__t_", L2),
+	IS("l1tex__t_", L1),
+	{ .word = NULL },
+};
+
+/* The hint of a metric, which is kept for messages; -1: none. */
+static int take_hint(struct rfl_capture_builder *b, const char *name, bool in_formula)
+{
+	const struct rfl_hint *h = rfl_capture__hints;
+	const bool bytes = strstr(name, "bytes") || strstr(name, "sectors");
+
+	static_assert(RFL_ARRAY_LEN(rfl_capture__hints) <= RFL_HINTS_MAX, "a bit for each hint");
+	if (strstr(name, ".pct") || strstr(name, ".ratio") || strstr(name, "peak"))
+		return -1;
+	while (h->word && (!strstr(name, h->word) || (h->first > RFL_QUANTITY_FLOPS &&
+						      h->first < RFL_QUANTITY_COUNT && !bytes)))
+		h++;
+	const int hint = (int)(h - rfl_capture__hints);
+	/* Formulas exclude moves by instructions of the tensor pipe, and count none of its FLOPs.
+	 */
+	if (!h->word || h->first > h->last ||
+	    (in_formula && !strstr(h->word, "inst_executed_pipe_tensor")))
+		return -1;
+	if (!b->hints[hint])
+		b->hints[hint] = name;
+	return hint;
 }
 
 /* The id of a metric that is requested for the first time; -1: it is not kept. */
 static int new_metric(struct rfl_capture_builder *b, const char *name, const char *unit)
 {
-	const size_t len = strlen(name);
-	const int slot = rfl_formulas_slot(b->formulas, name, len);
+	const int slot = rfl_formulas_slot(b->formulas, name, strlen(name));
 	const char *wanted = slot < 0 ? NULL : b->formulas->slots[slot].unit;
+	const bool used = slot >= 0 && (!wanted || strcmp(wanted, unit) == 0);
+	struct rfl_metric_def def = { .name = name,
+				      .unit = unit,
+				      .rollup = rollup_of(name, used ? NULL : unit),
+				      .hint = take_hint(b, name, used) };
 
-	if (slot >= 0 && (!wanted || strcmp(wanted, unit) == 0)) {
-		const char *first = b->metrics[slot].name;
-
-		b->metrics[slot] = (struct rfl_metric_def){ .name = first ? first : name,
-							    .unit = unit,
-							    .rollup = rollup_of(name, NULL) };
+	if (used) {
+		if (b->metrics[slot].name)
+			def.name = b->metrics[slot].name;
+		b->metrics[slot] = def;
 		return slot;
 	}
-	keep_strange(b, (struct rfl_span){ .at = name, .len = len });
 	if (!b->all_metrics) {
 		b->capture.unused_metrics++;
-		return -1;
+		def.hidden = true;
+		if (def.hint < 0 || rfl_capture__hints[def.hint].last >= RFL_QUANTITY_FLOPS)
+			return -1;
 	}
-	if (!grow_launch(b, b->nmetrics + 1) ||
-	    rfl_grow(&b->metrics, &b->metrics_cap, b->nmetrics + 1, INT32_MAX, NULL) != RFL_OK) {
-		b->no_memory = true;
-		return -1;
-	}
-	b->metrics[b->nmetrics] = (struct rfl_metric_def){ .name = name,
-							   .unit = unit,
-							   .rollup = rollup_of(name, unit) };
+	grow_launch(b, b->nmetrics + 1);
+	rfl_reserve(&b->metrics, &b->metrics_cap, b->nmetrics + 1);
+	b->metrics[b->nmetrics] = def;
 	return (int)b->nmetrics++;
+}
+
+bool rfl_capture__is_hidden(const struct rfl_capture_builder *b, int metric)
+{
+	return metric >= 0 && b->metrics[metric].hidden;
 }
 
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
@@ -258,14 +260,9 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 	const char *const key[] = { rfl_capture__intern(b, name, len),
 				    rfl_capture__keep(b, unit ? unit : "") };
 	bool added;
+	const uint32_t number = rfl_keys_add(&b->asked, b->arena, key, sizeof(key), &added);
 
-	if (b->no_memory)
-		return -1;
-	uint32_t number = rfl_keys_add(&b->asked, b->arena, key, sizeof(key), &added);
-	if (number == 0 || rfl_grow(&b->ids, &b->ids_cap, number, INT32_MAX, NULL) != RFL_OK) {
-		b->no_memory = true;
-		return -1;
-	}
+	rfl_reserve(&b->ids, &b->ids_cap, number);
 	if (added)
 		b->ids[number - 1] = new_metric(b, key[0], key[1]);
 	return b->ids[number - 1];
@@ -282,60 +279,58 @@ enum rfl_rc rfl_capture__range(struct rfl_capture_builder *b, enum rfl_range_kin
 		uint64_t kind;
 	} key = { rfl_capture__keep(b, name), rfl_capture__keep(b, block),
 		  rfl_capture__keep(b, grid), (uint64_t)kind };
-	const uint32_t number = rfl_keys_find(&b->range_keys, &key, sizeof(key));
-	struct rfl_range_sum *r = NULL;
+	bool added;
 
-	if (number > 0) {
-		*ret = b->ranges[number - 1];
-		return RFL_OK;
-	}
-	if (b->nranges >= RFL_CAPTURE_RANGES_MAX)
+	if (b->nranges >= RFL_CAPTURE_RANGES_MAX &&
+	    rfl_keys_find(&b->range_keys, &key, sizeof(key)) == 0)
 		return rfl_fail(err, RFL_EOVERFLOW, 0,
 				"'%.200s': a capture holds at most %zu kernels or ranges that "
 				"differ in name, block or grid; count fewer (ncu --kernel-name, "
 				"--launch-count), or one part at a time",
 				name, RFL_CAPTURE_RANGES_MAX);
-	if (!b->no_memory)
-		r = calloc(1, sizeof(*r));
-	if (!r || rfl_grow(&b->ranges, &b->ranges_cap, b->nranges + 1, SIZE_MAX, NULL) != RFL_OK ||
-	    rfl_keys_add(&b->range_keys, b->arena, &key, sizeof(key), NULL) == 0) {
-		free(r);
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
+	const uint32_t number = rfl_keys_add(&b->range_keys, b->arena, &key, sizeof(key), &added);
+	if (added) {
+		struct rfl_range_sum *r = rfl_alloc_array(1, sizeof(*r));
+
+		r->range = (struct rfl_range){
+			.kind = kind, .name = key.name, .block = key.block, .grid = key.grid
+		};
+		rfl_reserve(&b->ranges, &b->ranges_cap, number);
+		b->ranges[b->nranges++] = r;
 	}
-	r->range = (struct rfl_range){
-		.kind = kind, .name = key.name, .block = key.block, .grid = key.grid
-	};
-	*ret = b->ranges[b->nranges++] = r;
+	*ret = b->ranges[number - 1];
 	return RFL_OK;
 }
 
-/* Add a value of the current launch to the metric of its range. Returns false if out of memory. */
-static bool add_value(struct rfl_capture_builder *b, uint32_t id)
+/* Add a value of the current launch to the metric of its range. */
+static void add_value(struct rfl_capture_builder *b, uint32_t id)
 {
 	const struct rfl_metric_def *def = &b->metrics[id];
 	const struct rfl_given_metric *given = &b->given[id];
 	const double value = b->value[id];
 	struct rfl_range_sum *r = b->range;
 
+	if (def->hint >= 0 && value > 0)
+		r->hinted |= UINT32_C(1) << def->hint;
+	if (def->hidden)
+		return;
 	if (id >= r->nwhere || r->where[id] == 0) {
-		const size_t before = r->nwhere, n = r->range.nmetrics;
+		const size_t before = r->nwhere, n = r->range.nmetrics++;
 
-		if (rfl_grow(&r->where, &r->nwhere, (size_t)id + 1, SIZE_MAX, NULL) != RFL_OK)
-			return false;
+		rfl_reserve(&r->where, &r->nwhere, (size_t)id + 1);
 		memset(r->where + before, 0, (r->nwhere - before) * sizeof(*r->where));
-		if (rfl_grow(&r->metrics, &r->metrics_cap, n + 1, UINT32_MAX, NULL) != RFL_OK)
-			return false;
+		rfl_reserve(&r->metrics, &r->metrics_cap, n + 1);
 		r->metrics[n] = (struct rfl_metric){ .name = def->name,
 						     .unit = def->unit,
 						     .rollup = def->rollup,
 						     .value = NAN,
 						     .pass = -1 };
-		r->where[id] = (uint32_t)++r->range.nmetrics;
+		r->where[id] = (uint32_t)n + 1;
 	}
 	struct rfl_metric *m = &r->metrics[r->where[id] - 1];
 	if (isnan(value)) {
 		m->reason = m->reason ? m->reason : given->reason;
-		return true;
+		return;
 	}
 	if (m->launches == 0)
 		m->value = m->rollup == RFL_ROLLUP_MEAN ? value * (double)b->n : value;
@@ -351,7 +346,6 @@ static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 		m->validity = given->validity;
 	if (given->reason)
 		m->reason = given->reason;
-	return true;
 }
 
 /* The worst validity among the inputs of a quantity. */
@@ -428,9 +422,9 @@ static void add_quantities(struct rfl_capture_builder *b)
 
 void rfl_capture__end(struct rfl_capture_builder *b)
 {
-	for (size_t i = 0; i < b->ntouched && b->range && !b->no_memory; i++)
-		b->no_memory = !add_value(b, b->touched[i]);
-	if (b->range && !b->no_memory) {
+	for (size_t i = 0; i < b->ntouched && b->range; i++)
+		add_value(b, b->touched[i]);
+	if (b->range) {
 		add_quantities(b);
 		b->range->range.launches += b->n;
 	}
@@ -531,21 +525,15 @@ void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 	for (size_t i = 0; i < b->nnotes; i++)
 		if (b->notes[i] == kept)
 			return;
-	if (!kept || rfl_grow(&b->notes, &b->notes_cap, b->nnotes + 1, SIZE_MAX, NULL) != RFL_OK)
-		b->no_memory = true;
-	else
-		b->notes[b->nnotes++] = kept;
+	rfl_reserve(&b->notes, &b->notes_cap, b->nnotes + 1);
+	b->notes[b->nnotes++] = kept;
 }
 
 void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const char *reason)
 {
-	const struct rfl_refusal refusal = { .set = rfl_capture__keep(b, set),
-					     .reason = rfl_capture__keep(b, reason) };
-
-	if (rfl_grow(&b->refusals, &b->refusals_cap, b->nrefusals + 1, SIZE_MAX, NULL) != RFL_OK)
-		b->no_memory = true;
-	else if (refusal.set && refusal.reason)
-		b->refusals[b->nrefusals++] = refusal;
+	rfl_reserve(&b->refusals, &b->refusals_cap, b->nrefusals + 1);
+	b->refusals[b->nrefusals++] =
+		(struct rfl_refusal){ rfl_capture__keep(b, set), rfl_capture__keep(b, reason) };
 }
 
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes)

@@ -187,12 +187,6 @@ struct reader {
 	struct rfl_keys seen; /* range, name and unit of each metric */
 };
 
-static void no_memory(struct reader *rd)
-{
-	if (rd->rc == RFL_OK)
-		rd->rc = rfl_fail(rd->err, RFL_ENOMEM, 0, "%s: out of memory", rd->csv->path);
-}
-
 /* Report "file:line: column 'name': problem". */
 RFL_PRINTF(3, 4) static void bad(struct reader *rd, int column, const char *fmt, ...)
 {
@@ -271,22 +265,19 @@ static void default_amount(struct rfl_amount *a, const char *reason)
 static void end_capture(struct reader *rd)
 {
 	struct rfl_capture_builder *b = rd->b;
-	struct rfl_range *ranges;
 
 	if (!b || rd->rc != RFL_OK)
 		return;
 	struct rfl_capture *c = &b->capture;
+	struct rfl_range *ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
 	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		default_amount(&c->total[q], "the file has no total of this quantity");
-	ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
-	for (size_t i = 0; ranges && i < b->nranges; i++) {
+	for (size_t i = 0; i < b->nranges; i++) {
 		const struct rfl_range_sum *from = b->ranges[i];
 		const size_t n = from->range.nmetrics;
 		struct rfl_metric *metrics = rfl_arena_array(b->arena, n, sizeof(*metrics));
 
-		if (!metrics)
-			no_memory(rd);
-		else if (n > 0)
+		if (n > 0)
 			memcpy(metrics, from->metrics, n * sizeof(*metrics));
 		ranges[i] = from->range;
 		ranges[i].metrics = metrics;
@@ -294,10 +285,6 @@ static void end_capture(struct reader *rd)
 			default_amount(&ranges[i].amount[q],
 				       isnan(c->total[q].value) ? c->total[q].reason : NULL);
 	}
-	if (!ranges)
-		no_memory(rd);
-	if (rd->rc != RFL_OK)
-		return;
 	c->ranges = ranges;
 	c->nranges = b->nranges;
 	/* older files do not mark values that cover only some launches as partial */
@@ -305,7 +292,7 @@ static void end_capture(struct reader *rd)
 	for (struct rfl_amount *a = c->total; a < c->total + RFL_QUANTITY_COUNT; a++)
 		if (a->validity < RFL_VALID_PARTIAL && a->launches > 0 && a->launches < launches)
 			a->validity = RFL_VALID_PARTIAL;
-	rd->rc = rfl_capture__hand_over(b, rd->to, rd->err);
+	rfl_capture__hand_over(b, rd->to);
 	close_capture(rd);
 }
 
@@ -314,13 +301,7 @@ static void capture_row(struct reader *rd)
 	const struct row *row = &rd->row;
 
 	end_capture(rd);
-	if (rd->rc != RFL_OK)
-		return;
 	rd->b = rfl_capture__empty_builder();
-	if (!rd->b) {
-		no_memory(rd);
-		return;
-	}
 	struct rfl_capture *c = &rd->b->capture;
 	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		c->total[q].launches = -1;
@@ -416,16 +397,13 @@ static void metric_row(struct reader *rd)
 		bad(rd, COLUMN_metric, "the name of the metric is missing");
 	if (row->pass > INT_MAX)
 		bad(rd, COLUMN_pass, "the pass number is too large");
-	if (!range || rd->rc != RFL_OK || rd->b->no_memory) /* read_row() reports it */
+	if (!range || rd->rc != RFL_OK)
 		return;
-	if (rfl_keys_add(&rd->seen, rd->b->arena, key, sizeof(key), &added) == 0 ||
-	    rfl_grow(&range->metrics, &range->metrics_cap, range->range.nmetrics + 1, UINT32_MAX,
-		     NULL) != RFL_OK)
-		no_memory(rd);
-	else if (!added)
+	(void)rfl_keys_add(&rd->seen, rd->b->arena, key, sizeof(key), &added);
+	if (!added)
 		bad(rd, COLUMN_metric, "occurs twice in this range");
-	else
-		range->metrics[range->range.nmetrics++] = m;
+	rfl_reserve(&range->metrics, &range->metrics_cap, range->range.nmetrics + 1);
+	range->metrics[range->range.nmetrics++] = m;
 }
 
 /* Read the fields of the columns from `first` up to, but not including, `end`. */
@@ -490,8 +468,6 @@ static void read_row(struct reader *rd)
 		else
 			rfl_capture_note(rd->b, "%s", row->reason);
 	}
-	if (rd->b && rd->b->no_memory)
-		no_memory(rd);
 }
 
 enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,

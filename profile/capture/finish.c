@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "profile/capture/impl.h"
 
-/* The only possible error is running out of memory: b->no_memory is checked once, at the end. */
 struct finish {
 	struct rfl_capture_builder *b;
 	struct rfl_buf text;               /* scratch */
@@ -20,12 +19,10 @@ struct finish {
 	const char *reasons[RFL_QUANTITY_COUNT];
 };
 
-/* Copy the scratch buffer to memory that lives as long as the capture; NULL: out of memory. */
+/* Copy the scratch buffer to memory that lives as long as the capture. */
 static const char *kept(struct finish *f)
 {
-	f->b->no_memory = f->b->no_memory || f->text.failed;
-	return f->text.failed ? NULL
-			      : rfl_capture__intern(f->b, rfl_buf_str(&f->text), f->text.len);
+	return rfl_capture__intern(f->b, rfl_buf_str(&f->text), f->text.len);
 }
 
 /* Empty the scratch buffer and return it. */
@@ -77,7 +74,8 @@ static double metric_value(const struct rfl_range_sum *r, size_t id)
 						  : (double)NAN;
 }
 
-/* Discard the quantity of a trap in all ranges that meet its condition, and note the amount. */
+/* Discard the quantity of a trap in all ranges that meet its condition, and note the amount; a
+ * doubt makes it an estimate. */
 static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 {
 	struct rfl_capture_builder *b = f->b;
@@ -91,11 +89,16 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 		struct rfl_quantity_sum *sum = &r->quantity[trap->quantity];
 		struct rfl_quantity_sum *total = &r->quantity[RFL_QUANTITY_FLOPS];
 		const bool is_sum = total->way == RFL_FORMULA_SUM;
-		const double equal = metric_value(r, trap->equal);
+		const double value = metric_value(r, trap->slot);
+		const double other = trap->weight * metric_value(r, trap->other);
 		bool others = false;
 
-		if (sum->launches == 0 || !(sum->value > 0) || !(equal > 0) ||
-		    equal != trap->weight * metric_value(r, trap->other))
+		if (trap->is_doubt && value > other && sum->validity < RFL_VALID_ESTIMATE) {
+			sum->validity = RFL_VALID_ESTIMATE;
+			sum->reason = trap->reason;
+		}
+		if (trap->is_doubt || sum->launches == 0 || !(sum->value > 0) || !(value > 0) ||
+		    value != other)
 			continue;
 		if (quantity->less.reason && !isnan(metric_value(r, quantity->less.slot)))
 			continue; /* already subtracted, because its metric is known */
@@ -122,6 +125,48 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 }
 
 /* ---- rules and reasons ---- */
+
+/* Whether the instructions of the tensor pipe may all be moves or half-precision arithmetic, which
+ * the formulas subtract, exclude or count. */
+static bool pipe_is_explained(const struct rfl_formulas *f, const struct rfl_range_sum *r)
+{
+	const struct rfl_formula_quantity *half = &f->quantities[RFL_QUANTITY_FLOPS_FP16];
+
+	if (half->less.reason && !isnan(metric_value(r, half->less.slot)))
+		return true;
+	for (const struct rfl_trap *t = f->traps; t < f->traps + f->ntraps; t++)
+		if (t->quantity == RFL_QUANTITY_FLOPS_FP16 &&
+		    metric_value(r, t->slot) >= t->weight * metric_value(r, t->other))
+			return true;
+	return false;
+}
+
+/* A metric of the range that shows FLOPs which no quantity counts; NULL: none. */
+static const char *uncounted_flops(const struct rfl_capture_builder *b,
+				   const struct rfl_range_sum *r)
+{
+	for (int i = 0; rfl_capture__hints[i].word; i++) {
+		const struct rfl_hint *h = &rfl_capture__hints[i];
+		bool known = h->last >= RFL_QUANTITY_FLOPS || !(r->hinted >> i & 1);
+
+		for (enum rfl_quantity q = h->first; q <= h->last && !known; q++)
+			known = r->quantity[q].launches > 0 || r->quantity[q].is_left_out;
+		if (!known &&
+		    !(strstr(h->word, "pipe_tensor") && pipe_is_explained(b->formulas, r)))
+			return b->hints[i];
+	}
+	return NULL;
+}
+
+/* The first metric that seems to count a quantity but is in no formula; NULL: none. */
+static const char *hint_of(const struct rfl_capture_builder *b, enum rfl_quantity q)
+{
+	for (int i = 0; rfl_capture__hints[i].word; i++)
+		if (rfl_capture__hints[i].first <= q && q <= rfl_capture__hints[i].last &&
+		    b->hints[i] && !strstr(rfl_capture__hints[i].word, "pipe_tensor"))
+			return b->hints[i];
+	return NULL;
+}
 
 /* The reason of the first unavailable metric of a quantity; NULL: none. `id` is set to the metric,
  * or to SIZE_MAX if its name should not be shown, because it equals the name of the quantity or
@@ -176,7 +221,7 @@ static void set_unavailable(struct finish *f, enum rfl_quantity q, const struct 
 	else if (f->has_reasons && f->reasons[q])
 		amount->reason = f->reasons[q];
 	else
-		rfl_formula_reason(f->b->formulas, q, f->slots, f->b->strange[q], text);
+		rfl_formula_reason(f->b->formulas, q, f->slots, hint_of(f->b, q), text);
 	if (!amount->reason)
 		amount->reason = kept(f);
 	if (!said)
@@ -257,9 +302,8 @@ static void set_range(struct finish *f, struct rfl_range_sum *r)
 	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
 	struct rfl_metric *metrics = rfl_arena_array(b->arena, n, sizeof(*metrics));
 
-	f->b->no_memory = f->b->no_memory || !metrics;
 	r->range.metrics = metrics;
-	for (size_t i = 0; metrics && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct rfl_metric *m = &metrics[i];
 
 		*m = r->metrics[i];
@@ -356,10 +400,9 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 		flops->reason = kept(f);
 		return;
 	}
-	char *said = rfl_arena_printf(f->b->arena, "0 in %s, %s", rule ? rule : "",
-				      rfl_buf_str(&f->text) + (f->text.failed ? 0 : at));
-	rfl_buf_puts(scratch(f), said ? said : "");
-	f->b->no_memory = f->b->no_memory || !said;
+	const char *said =
+		rfl_arena_printf(f->b->arena, "0 in %s, %s", rule, rfl_buf_str(&f->text) + at);
+	rfl_buf_puts(scratch(f), said);
 	drop(f, flops);
 }
 
@@ -431,18 +474,15 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 			    c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why, total);
 }
 
-enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
-				   struct rfl_err *err)
+void rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to)
 {
 	struct rfl_capture *c = rfl_arena_array(b->arena, 1, sizeof(*c));
 	const char **notes = rfl_arena_array(b->arena, b->nnotes, sizeof(*notes));
 	struct rfl_refusal *refusals = rfl_arena_array(b->arena, b->nrefusals, sizeof(*refusals));
-	size_t cap = to->cap, same = to->cap;
+	size_t cap = to->cap;
 
-	if (!c || !notes || !refusals || b->no_memory ||
-	    rfl_grow(&to->captures, &cap, to->n + 1, SIZE_MAX, NULL) != RFL_OK ||
-	    rfl_grow(&to->arenas, &same, to->n + 1, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
+	rfl_reserve(&to->captures, &cap, to->n + 1);
+	rfl_reserve(&to->arenas, &to->cap, to->n + 1);
 	*c = b->capture;
 	for (; c->nnotes < b->nnotes; c->nnotes++)
 		notes[c->nnotes] = b->notes[c->nnotes];
@@ -450,22 +490,54 @@ enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_cap
 		refusals[c->nrefusals] = b->refusals[c->nrefusals];
 	c->notes = notes;
 	c->refusals = refusals;
-	to->cap = cap;
 	to->captures[to->n] = c;
 	to->arenas[to->n++] = b->arena;
 	b->arena = NULL;
-	return RFL_OK;
 }
 
-enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
-			       struct rfl_err *err)
+/* Mark flops.total as a lower bound where a part of it is missing. */
+static void doubt_flops(struct finish *f, struct rfl_range *ranges)
+{
+	static const char unknown[] =
+		"a lower bound: one of its parts is unknown for some launches";
+	const struct rfl_capture_builder *b = f->b;
+	const struct rfl_capture *c = &b->capture;
+	struct rfl_amount *total = &f->b->capture.total[RFL_QUANTITY_FLOPS];
+	const char *lacks = NULL, *hint = NULL;
+
+	for (size_t i = 0; i < c->nranges; i++) {
+		const bool in_total = ranges[i].kind == c->total_kind;
+		const char *metric = uncounted_flops(b, b->ranges[i]);
+		struct rfl_amount *flops = &ranges[i].amount[RFL_QUANTITY_FLOPS];
+
+		if (metric) {
+			rfl_buf_printf(scratch(f), "a lower bound: present but in no formula: %s",
+				       metric);
+			metric = kept(f);
+			if (!isnan(flops->value))
+				worsen(f, flops, RFL_VALID_PARTIAL, metric);
+			hint = in_total && !hint ? metric : hint;
+		}
+		for (enum rfl_quantity q = 0; in_total && q < RFL_QUANTITY_FLOPS; q++) {
+			const struct rfl_quantity_sum *sum = &b->ranges[i]->quantity[q];
+
+			if (rfl_quantity_is_flops(q) && !isnan(c->total[q].value) &&
+			    !sum->is_left_out && sum->launches < ranges[i].launches)
+				lacks = unknown;
+		}
+	}
+	if (lacks && !isnan(total->value))
+		worsen(f, total, RFL_VALID_PARTIAL, lacks);
+	if (hint && !isnan(total->value))
+		worsen(f, total, RFL_VALID_PARTIAL, hint);
+}
+
+void rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to)
 {
 	struct finish f = { .b = b };
 	struct rfl_capture *c = &b->capture;
-	struct rfl_range *ranges;
-	bool is_sum = true, lacks_parts = false;
+	bool is_sum = true;
 	size_t n = 0;
-	enum rfl_rc rc;
 
 	rfl_capture__end(b);
 	/* drop ranges without launches: a live source may see them only in later passes */
@@ -475,12 +547,8 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 		else
 			rfl_capture__range_free(b->ranges[i]);
 	b->nranges = n;
-	rfl_buf_init(&f.text, 0);
+	struct rfl_range *ranges = rfl_arena_array(b->arena, n, sizeof(*ranges));
 	f.slots = rfl_alloc_array(b->formulas->nslots, sizeof(*f.slots));
-	ranges = rfl_arena_array(b->arena, n, sizeof(*ranges));
-	b->no_memory = b->no_memory || !f.slots || !ranges;
-	if (b->no_memory)
-		goto done;
 	for (size_t i = 0; i < b->formulas->ntraps; i++)
 		spring_trap(&f, &b->formulas->traps[i]);
 	for (size_t i = 0; i < b->nranges; i++) {
@@ -495,27 +563,13 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	c->total_kind = total_kind(c);
 	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		set_total(&f, q);
-	/* flops.total is too small if a known part of it is missing in some ranges */
-	for (size_t i = 0; i < c->nranges; i++)
-		for (enum rfl_quantity q = 0;
-		     c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
-			const struct rfl_quantity_sum *sum = &b->ranges[i]->quantity[q];
-
-			lacks_parts = lacks_parts ||
-				      (rfl_quantity_is_flops(q) && !isnan(c->total[q].value) &&
-				       !sum->is_left_out && sum->launches < ranges[i].launches);
-		}
-	if (!isnan(c->total[RFL_QUANTITY_FLOPS].value) && lacks_parts)
-		worsen(&f, &c->total[RFL_QUANTITY_FLOPS], RFL_VALID_PARTIAL,
-		       "a lower bound: one of its parts is unknown for some launches");
+	doubt_flops(&f, ranges);
 	/* settle ranges last: the totals include the launches of lower bounds of 0 */
 	settle(&f, is_sum, true, c->total);
 	for (size_t i = 0; i < b->nranges; i++)
 		settle(&f, b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way == RFL_FORMULA_SUM, false,
 		       ranges[i].amount);
-done:
-	rc = rfl_capture__hand_over(b, to, err);
+	rfl_capture__hand_over(b, to);
 	free(f.slots);
 	rfl_buf_fini(&f.text);
-	return rc;
 }

@@ -10,10 +10,20 @@
 
 #define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* about 3 KiB each */
 
+/* What the name of a metric that no formula uses suggests: it counts one of these quantities. */
+struct rfl_hint {
+	const char *word;
+	enum rfl_quantity first, last; /* first > last: nothing that has a quantity */
+};
+extern const struct rfl_hint rfl_capture__hints[];
+#define RFL_HINTS_MAX 32 /* a range keeps a bit for each */
+
 /* A metric without its values. Its index is its id: the slots of the formulas come first. */
 struct rfl_metric_def {
 	const char *name, *unit;
 	enum rfl_rollup rollup;
+	int hint;    /* index in rfl_capture__hints; -1: none */
+	bool hidden; /* kept for its hint only */
 };
 
 /* A metric in the current launch. */
@@ -43,6 +53,7 @@ struct rfl_range_sum {
 	uint32_t *where; /* index in metrics + 1, by id */
 	size_t nwhere;
 	struct rfl_quantity_sum quantity[RFL_QUANTITY_COUNT];
+	uint32_t hinted; /* bits of the hints of metrics above 0 */
 };
 
 struct rfl_capture_builder {
@@ -50,7 +61,6 @@ struct rfl_capture_builder {
 	struct rfl_formulas *formulas;
 	struct rfl_capture capture; /* filled as values become known; strings are in the arena */
 	bool all_metrics;
-	bool no_memory; /* sticky: checked when a launch or the capture ends */
 
 	struct rfl_keys texts; /* interned */
 
@@ -59,8 +69,7 @@ struct rfl_capture_builder {
 	struct rfl_keys asked; /* names and units of all requested metrics */
 	int *ids;              /* their ids; -1: not kept */
 	size_t ids_cap;
-	/* for each quantity, the first metric that seems to count it but is in no formula */
-	const char *strange[RFL_QUANTITY_COUNT];
+	const char *hints[RFL_HINTS_MAX]; /* the first metric with each hint; NULL: none */
 
 	/* the current launch, by id */
 	double *value;
@@ -88,8 +97,7 @@ struct rfl_capture_builder {
 	size_t nrefusals, refusals_cap;
 };
 
-/** Return the unique copy of a string, owned by the capture. If out of memory, set b->no_memory and
- * return NULL. */
+/** Return the unique copy of a string, owned by the capture. */
 const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len);
 /** The same for a string that may be NULL. */
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text);
@@ -104,12 +112,13 @@ void rfl_capture__end(struct rfl_capture_builder *b);
 
 void rfl_capture__range_free(struct rfl_range_sum *r);
 
-/** A builder without formulas, for callers that fill the capture themselves; NULL: out of
- * memory. */
+/** A builder without formulas, for callers that fill the capture themselves. */
 struct rfl_capture_builder *rfl_capture__empty_builder(void);
 
-/** Append the capture to `to`. Returns RFL_ENOMEM if any call ran out of memory. */
-enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
-				   struct rfl_err *err) RFL_WARN_UNUSED;
+/** Append the capture to `to`. */
+void rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to);
+
+/** Whether a metric is kept for its hint only; its value may be rounded. */
+bool rfl_capture__is_hidden(const struct rfl_capture_builder *b, int metric);
 
 #endif

@@ -164,21 +164,18 @@ double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q)
 	return all > 0 ? known / all : (double)NAN;
 }
 
-enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label,
-				 const char *run_id, const char *time_utc, struct rfl_err *err)
+void rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label, const char *run_id,
+			  const char *time_utc)
 {
 	struct rfl_arena *arena = c->arenas[i];
 	struct rfl_capture *mine = rfl_arena_array(arena, 1, sizeof(*mine));
 
-	if (!mine)
-		goto no_memory;
 	*mine = *c->captures[i];
-	if ((label && !(mine->label = rfl_arena_strdup(arena, label))) ||
-	    (run_id && !(mine->run_id = rfl_arena_strdup(arena, run_id))) ||
-	    (time_utc && !(mine->time_utc = rfl_arena_strdup(arena, time_utc))))
-		goto no_memory;
+	if (label)
+		mine->label = rfl_arena_strdup(arena, label);
+	if (run_id)
+		mine->run_id = rfl_arena_strdup(arena, run_id);
+	if (time_utc)
+		mine->time_utc = rfl_arena_strdup(arena, time_utc);
 	c->captures[i] = mine;
-	return RFL_OK;
-no_memory:
-	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
 }

@@ -274,10 +274,10 @@ static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_cap
 	struct marks marks = { .why = { "" } };
 	enum rfl_rc rc;
 
-	if ((rc = rfl_capture_builder_new(&spec, &b, err)) != RFL_OK ||
-	    (c->target.chip[0] &&
-	     (rc = rfl_capture_chip(b, c->target.chip, c->cuda->name, err)) != RFL_OK))
-		goto done;
+	if ((rc = rfl_capture_builder_new(&spec, &b, err)) != RFL_OK)
+		return rc;
+	if (c->target.chip[0])
+		rfl_capture_chip(b, c->target.chip, c->cuda->name);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++) {
 		const struct rfl_selftest_row *worst =
 			rfl_selftest_worst(&c->selftest, families[i].family);
@@ -312,7 +312,7 @@ static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_cap
 	else if (c->kernels.arena)
 		rc = rfl_kernel_launches_add(&c->kernels, c->request->step_s, b, err);
 	if (rc == RFL_OK)
-		rc = rfl_capture_finish(b, to, err);
+		rfl_capture_finish(b, to);
 done:
 	rfl_capture_builder_free(b);
 	return rc;

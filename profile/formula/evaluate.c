@@ -38,10 +38,17 @@ static bool is_present(const uint64_t *present, int slot)
 	return slot < 0 || (present[slot / 64] >> (slot % 64) & 1);
 }
 
-/* Whether the chosen way yields the whole quantity, not a lower bound or an estimate. */
-static bool is_whole(const struct rfl_formulas *f, enum rfl_quantity q, const int *way)
+/* How exact the chosen way is: 2 for a count, 1 for a rate x time, which profilers round, 0 for a
+ * lower bound or an estimate, -1 for none. */
+static int exactness(const struct rfl_formulas *f, enum rfl_quantity q, const int *way)
 {
-	return way[q] >= 0 && f->quantities[q].ways[way[q]].kind == RFL_WAY_FULL;
+	if (way[q] < 0)
+		return -1;
+	const struct rfl_formula_way *w = &f->quantities[q].ways[way[q]];
+	bool rate = false;
+	for (size_t i = 0; i < w->nterms; i++)
+		rate = rate || w->terms[i].quantity >= 0;
+	return w->kind != RFL_WAY_FULL ? 0 : rate ? 1 : 2;
 }
 
 void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
@@ -70,11 +77,9 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
 			way[q] = RFL_FORMULA_SUM;
-		/* Use read + write if there is no other way, or if only they are complete. */
-		if (q == RFL_QUANTITY_DRAM &&
-		    (way[q] == -1 ? way[read] != -1 && way[write] != -1
-				  : !is_whole(f, RFL_QUANTITY_DRAM, way) &&
-					    is_whole(f, read, way) && is_whole(f, write, way)))
+		/* Use read + write if there is no other way, or if both are more exact. */
+		if (q == RFL_QUANTITY_DRAM && exactness(f, read, way) > exactness(f, q, way) &&
+		    exactness(f, write, way) > exactness(f, q, way))
 			way[q] = RFL_FORMULA_SUM;
 	}
 }
@@ -288,12 +293,8 @@ void rfl_formulas_free(struct rfl_formulas *f)
 {
 	if (!f)
 		return;
-	for (struct rfl_formula_quantity *q = f->quantities; q < f->quantities + RFL_QUANTITY_COUNT;
-	     q++) {
-		for (size_t i = 0; i < q->nways; i++)
-			free(q->ways[i].terms);
-		free(q->ways);
-	}
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+		free(f->quantities[q].ways);
 	free(f->traps);
 	free(f->aliases);
 	rfl_keys_fini(&f->names);

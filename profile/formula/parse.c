@@ -12,6 +12,7 @@
 #include "profile/formula.h"
 
 #define USE_DEPTH_MAX 4
+#define TERMS_MAX     64
 
 enum token_kind { END, WORD, STRING, NAME };
 
@@ -46,20 +47,6 @@ static RFL_PRINTF(3, 4) void fail_at(struct parser *p, const struct token *t, co
 	if (p->rc == RFL_OK)
 		p->rc = rfl_fail(p->err, RFL_EFORMAT, 0, "%s:%zu:%zu: %s", p->name, t->line,
 				 t->column, what);
-}
-
-static void no_memory(struct parser *p)
-{
-	if (p->rc == RFL_OK)
-		p->rc = rfl_fail(p->err, RFL_ENOMEM, 0, "%s: out of memory", p->name);
-}
-
-/* Make room for one more array element; false after a failure. */
-static bool have_room(struct parser *p, void *items, size_t *cap, size_t n, size_t size)
-{
-	if (p->rc == RFL_OK)
-		p->rc = rfl_grow_bytes(items, cap, n + 1, size, SIZE_MAX, p->err);
-	return p->rc == RFL_OK;
 }
 
 /* The current token, for a message. */
@@ -183,15 +170,11 @@ static bool take_word(struct parser *p, const char *word)
 /* Consume a token of a kind. @param what  its name in messages @return a copy in the arena */
 static const char *take(struct parser *p, enum token_kind kind, const char *what)
 {
-	const char *text = NULL;
-
 	if (p->t.kind != kind)
 		fail_expecting(p, what);
 	if (p->rc != RFL_OK)
 		return NULL;
-	text = rfl_arena_printf(p->f->arena, "%.*s", (int)p->t.s.len, p->t.s.at);
-	if (!text)
-		no_memory(p);
+	const char *text = rfl_arena_printf(p->f->arena, "%.*s", (int)p->t.s.len, p->t.s.at);
 	next(p);
 	return text;
 }
@@ -255,26 +238,23 @@ static size_t take_metric(struct parser *p)
 	if (open && s.at[len - 1] == ']' && open > s.at && open[-1] == ' ') {
 		len = (size_t)(open - s.at) - 1;
 		unit = rfl_arena_printf(f->arena, "%.*s", (int)(s.len - len - 3), open + 1);
-		if (!unit)
-			no_memory(p);
 	}
-	uint32_t number = rfl_keys_add(&f->names, f->arena, s.at, len, &added);
-	if (number == 0)
-		no_memory(p);
-	else if (number > RFL_SLOTS_MAX)
+	const uint32_t number = rfl_keys_add(&f->names, f->arena, s.at, len, &added);
+	if (number > RFL_SLOTS_MAX)
 		fail_at(p, &p->t, "a family has at most %d metrics", RFL_SLOTS_MAX);
-	else if (added && have_room(p, &f->slots, &f->slots_cap, f->nslots, sizeof(*f->slots)))
+	if (added) {
+		rfl_reserve(&f->slots, &f->slots_cap, number);
 		f->slots[f->nslots++] = (struct rfl_formula_slot){
 			.name = f->names.keys[number - 1].at, .unit = unit, .is_report = is_name
 		};
+	}
 	next(p);
 	return number - 1;
 }
 
 /* Consume a term, [weight] metric { * factor } [ / metric ]. A factor is a metric, or a quantity
  * that is computed before `of`. */
-static void take_term(struct parser *p, struct rfl_formula_way *way, enum rfl_quantity of,
-		      double sign)
+static struct rfl_term take_term(struct parser *p, enum rfl_quantity of, double sign)
 {
 	struct rfl_term term = { .slot = { -1, -1, -1 }, .quantity = -1 };
 
@@ -299,8 +279,7 @@ static void take_term(struct parser *p, struct rfl_formula_way *way, enum rfl_qu
 	}
 	if (take_word(p, "/"))
 		term.slot[2] = (int)take_metric(p);
-	if (have_room(p, &way->terms, &way->cap, way->nterms, sizeof(term)))
-		way->terms[way->nterms++] = term;
+	return term;
 }
 
 /* ---- statements ---- */
@@ -334,12 +313,16 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 	}
 	do {
 		struct rfl_formula_way way = { .nterms = 0 };
+		struct rfl_term terms[TERMS_MAX];
 
 		do { /* the current token is '=', '|=', '|', '+' or '-' */
 			const double sign = is_word(p, "-") ? -1 : 1;
 
+			if (way.nterms == TERMS_MAX)
+				fail_at(p, &p->t, "a way has at most %d terms", TERMS_MAX);
 			next(p);
-			take_term(p, &way, q, sign);
+			if (p->rc == RFL_OK)
+				terms[way.nterms++] = take_term(p, q, sign);
 		} while (is_word(p, "+") || is_word(p, "-"));
 		for (size_t i = 0; i < RFL_ARRAY_LEN(remarks); i++) {
 			if (!take_word(p, remarks[i]))
@@ -348,13 +331,15 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 			way.caveat = take(p, STRING, "a remark in \"quotes\"");
 			break;
 		}
-		if (have_room(p, &quantity->ways, &quantity->cap, quantity->nways, sizeof(way)))
-			quantity->ways[quantity->nways++] = way;
-		else
-			free(way.terms);
+		if (p->rc != RFL_OK)
+			return;
+		way.terms = rfl_arena_array(p->f->arena, way.nterms, sizeof(*terms));
+		memcpy(way.terms, terms, way.nterms * sizeof(*terms));
+		rfl_reserve(&quantity->ways, &quantity->cap, quantity->nways + 1);
+		quantity->ways[quantity->nways++] = way;
 	} while (is_word(p, "|"));
-	while (adds && quantity->impossible && quantity->nways > 0)
-		free(quantity->ways[--quantity->nways].terms); /* the ways of a shared part */
+	if (quantity->impossible)
+		quantity->nways = 0; /* those of a shared part */
 }
 
 static enum rfl_quantity take_quantity(struct parser *p)
@@ -438,23 +423,27 @@ static void statement(struct parser *p)
 		f->quantities[of].less.weight = weight;
 		f->quantities[of].less.slot = slot;
 		f->quantities[of].less.reason = reason;
-	} else if (take_word(p, "exclude")) { /* <quantity> metric = weight metric "reason" */
-		struct rfl_trap trap = { .quantity = take_quantity(p) };
+	} else if (is_word(p, "exclude") || is_word(p, "doubt")) {
+		/* <quantity> metric = weight metric "reason"; for a doubt '>' */
+		struct rfl_trap trap = { .is_doubt = is_word(p, "doubt") };
+		const char *sign = trap.is_doubt ? ">" : "=";
 
-		trap.equal = take_metric(p);
-		if (!take_word(p, "="))
-			fail_expecting(p, "'='");
+		next(p);
+		trap.quantity = take_quantity(p);
+		trap.slot = take_metric(p);
+		if (!take_word(p, sign))
+			fail_expecting(p, trap.is_doubt ? "'>'" : "'='");
 		trap.weight = take_weight(p);
 		trap.other = take_metric(p);
 		trap.reason = take(p, STRING, why);
-		if (have_room(p, &f->traps, &f->traps_cap, f->ntraps, sizeof(trap)))
-			f->traps[f->ntraps++] = trap;
+		rfl_reserve(&f->traps, &f->traps_cap, f->ntraps + 1);
+		f->traps[f->ntraps++] = trap;
 	} else if (take_word(p, "alias")) { /* <prefix> <prefix in formulas> */
 		struct rfl_formula_alias alias = { .from = take(p, WORD, beginning) };
 
 		alias.to = take(p, WORD, beginning);
-		if (have_room(p, &f->aliases, &f->aliases_cap, f->naliases, sizeof(alias)))
-			f->aliases[f->naliases++] = alias;
+		rfl_reserve(&f->aliases, &f->aliases_cap, f->naliases + 1);
+		f->aliases[f->naliases++] = alias;
 	} else {
 		fail_at(p, &p->t, "%s is neither a statement nor a quantity", shown(p, there));
 	}
@@ -478,11 +467,11 @@ static void statements(struct parser *p)
 enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 			       struct rfl_formulas **ret, struct rfl_err *err)
 {
-	struct rfl_formulas *f = calloc(1, sizeof(*f));
+	struct rfl_formulas *f = rfl_alloc_array(1, sizeof(*f));
 	struct parser p = { .f = f, .name = name, .at = text, .end = text + len, .err = err };
 
-	if (!f || !(f->arena = rfl_arena_new()) || !(f->family = rfl_arena_strdup(f->arena, name)))
-		no_memory(&p);
+	f->arena = rfl_arena_new();
+	f->family = rfl_arena_strdup(f->arena, name);
 	statements(&p);
 	if (p.rc != RFL_OK) {
 		rfl_formulas_free(f);

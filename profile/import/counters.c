@@ -42,7 +42,7 @@ static enum rfl_rc end(struct rfl_import *import)
 		rfl_import_warn(import,
 				"--label is ignored: the file contains captures of several runs");
 	else if (label && to->n > before)
-		rc = rfl_capture_identify(to, before, label, NULL, NULL, import->err);
+		rfl_capture_identify(to, before, label, NULL, NULL);
 	if (rc == RFL_OK && import->options->steps > 0)
 		rfl_import_warn(import, "--steps is ignored: each capture contains its steps");
 	return rc;

@@ -14,7 +14,8 @@
 /* The columns of a table; -1: absent. */
 struct rfl_columns {
 	int at[24];
-	size_t width; /* number of titles in the header */
+	struct rfl_span unit[24]; /* in the header; empty: none */
+	size_t width;             /* number of titles in the header */
 };
 
 /* The state of a file being read: the first member of each importer's struct. */
@@ -31,13 +32,13 @@ struct rfl_import {
 	char delimiter;           /* between the fields of a record */
 	const struct rfl_span *f; /* fields of the current record */
 	size_t n;
-	struct rfl_columns columns; /* of the current table */
+	int table;                  /* kind of the current table; 0: none */
+	struct rfl_columns columns; /* its columns; the units are known only while table() runs */
 	struct rfl_keys launches;   /* process and number of those that were read */
 };
 
 /* ---- failures and warnings ---- */
 
-enum rfl_rc rfl_import_no_memory(const struct rfl_import *import);
 /** Fail with RFL_EFORMAT and "file:line: ...". @param line  0: the whole file */
 enum rfl_rc rfl_import_refuse(const struct rfl_import *import, size_t line, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
@@ -90,14 +91,9 @@ static inline bool rfl_import_is_rounded(double value, double half_digit)
 
 /* ---- the current record ---- */
 
-/* The titles of a column, of which the first one present is used; NULL past the last. */
-typedef const char *const rfl_titles[6];
-
-/** Find the columns of a header.
- * @param units  if not NULL, titles may be followed by a unit, as in "Total Time (ns)"; set to the
- *               units, or to empty strings */
-struct rfl_columns rfl_import_columns(const struct rfl_import *import, rfl_titles *titles, size_t n,
-				      struct rfl_span *units);
+/** Find the columns of a header. @param units  titles may be followed by a unit */
+void rfl_import_columns(const struct rfl_import *import, rfl_titles *titles, size_t n, bool units,
+			struct rfl_columns *ret);
 
 /** The i-th field, trimmed; empty if the row does not have it. */
 struct rfl_span rfl_import_cell(const struct rfl_import *import, int i);
@@ -115,10 +111,9 @@ const char *rfl_import_shape(const struct rfl_import *import, int x, char out[64
 bool rfl_import_integer(struct rfl_span s, uint64_t *ret);
 bool rfl_import_launches(struct rfl_span s, double *ret);
 
-/** Record a launch by its process and number. @param is_new  false: it was read before, and would
- * count twice, such as on two pages of a report */
-enum rfl_rc rfl_import_launch(struct rfl_import *import, int64_t process, uint64_t id,
-			      bool *is_new) RFL_WARN_UNUSED;
+/** Record a launch by its process and number. Returns false if it was read before, and would count
+ * twice, such as on two pages of a report. */
+bool rfl_import_launch(struct rfl_import *import, int64_t process, uint64_t id);
 
 /* ---- lookup tables ---- */
 

@@ -47,11 +47,6 @@ static enum rfl_rc say(const struct rfl_import *import, struct rfl_err *err, siz
 	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, what);
 }
 
-enum rfl_rc rfl_import_no_memory(const struct rfl_import *import)
-{
-	return rfl_fail(import->err, RFL_ENOMEM, 0, "%s: out of memory", import->in->name);
-}
-
 enum rfl_rc rfl_import_refuse(const struct rfl_import *import, size_t line, const char *fmt, ...)
 {
 	va_list ap;
@@ -161,7 +156,7 @@ void rfl_import_nothing_counted(struct rfl_import *import, const char *fmt, ...)
 
 /* --- the current record ---------------------------------------------------------------------- */
 
-/* Whether a field is a title. @param unit  as for rfl_import_columns() */
+/* Whether a field is a title. @param unit  NULL: it has no unit */
 static bool is_title(struct rfl_span field, const char *title, struct rfl_span *unit)
 {
 	struct rfl_span rest = rfl_span_from(field, strlen(title));
@@ -178,23 +173,19 @@ static bool is_title(struct rfl_span field, const char *title, struct rfl_span *
 	return true;
 }
 
-struct rfl_columns rfl_import_columns(const struct rfl_import *import, rfl_titles *titles, size_t n,
-				      struct rfl_span *units)
+void rfl_import_columns(const struct rfl_import *import, rfl_titles *titles, size_t n, bool units,
+			struct rfl_columns *ret)
 {
-	struct rfl_columns c = { .width = import->n };
-
-	assert(n <= RFL_ARRAY_LEN(c.at));
+	*ret = (struct rfl_columns){ .width = import->n };
+	assert(n <= RFL_ARRAY_LEN(ret->at));
 	for (size_t i = 0; i < n; i++) {
-		c.at[i] = -1;
-		if (units)
-			units[i] = rfl_span_of("");
-		for (const char *const *title = titles[i]; *title && c.at[i] < 0; title++)
-			for (size_t k = 0; k < import->n && c.at[i] < 0; k++)
+		ret->at[i] = -1;
+		for (const char *const *title = titles[i]; *title && ret->at[i] < 0; title++)
+			for (size_t k = 0; k < import->n && ret->at[i] < 0; k++)
 				if (is_title(rfl_span_trim(import->f[k]), *title,
-					     units ? &units[i] : NULL))
-					c.at[i] = (int)k;
+					     units ? &ret->unit[i] : NULL))
+					ret->at[i] = (int)k;
 	}
-	return c;
 }
 
 struct rfl_span rfl_import_cell(const struct rfl_import *import, int i)
@@ -233,16 +224,16 @@ bool rfl_import_launches(struct rfl_span s, double *ret)
 	       *ret == floor(*ret);
 }
 
-enum rfl_rc rfl_import_launch(struct rfl_import *import, int64_t process, uint64_t id, bool *is_new)
+bool rfl_import_launch(struct rfl_import *import, int64_t process, uint64_t id)
 {
 	const struct {
 		int64_t process;
 		uint64_t id;
 	} key = { process, id };
+	bool is_new;
 
-	return rfl_keys_add(&import->launches, import->arena, &key, sizeof(key), is_new) > 0
-		       ? RFL_OK
-		       : rfl_import_no_memory(import);
+	(void)rfl_keys_add(&import->launches, import->arena, &key, sizeof(key), &is_new);
+	return is_new;
 }
 
 /* --- lookup tables --------------------------------------------------------------------------- */
@@ -343,9 +334,18 @@ static const struct rfl_importer *find_by_content(struct rfl_span head, int sure
 /* Unsupported files for which there is advice, recognised by their suffix, their beginning, and the
  * content of their first bytes. */
 #define ROCPROF "; run rocprofv3 with --output-format csv"
-#define TIMELINE                                                                               \
-	"a timeline of PyTorch's profiler or Chrome, which has no counters; use ncu, or, for " \
-	"kernel times, 'nsys stats --report cuda_gpu_kern_sum --format csv'"
+#define OTHER_TOOLS                                                                         \
+	"; use ncu, or, for kernel times, 'nsys stats --report cuda_gpu_kern_sum --format " \
+	"csv'"
+#define TIMELINE "a timeline of PyTorch's profiler or Chrome, which has no counters" OTHER_TOOLS
+#define ROCPROF_TIMELINE                                                                  \
+	"the JSON timeline of rocprof, which has no counters; import its results.csv or " \
+	"results.stats.csv"
+#define WEB_PAGE "a web page; use a report in CSV or text"
+#define VTUNE \
+	"a report of Intel VTune, which is not supported; use 'perf stat -j' or likwid-perfctr"
+#define ADVISOR \
+	"a report of Intel Advisor, which is not supported; use 'perf stat -j' or likwid-perfctr"
 static const struct {
 	const char *suffix, *begin, *has;
 	const char *what;
@@ -368,6 +368,26 @@ static const struct {
 		  "machine), or grant CAP_PERFMON" },
 	{ .has = "event syntax error: '",
 	  .what = "perf's message about an unknown event; see 'perf list'" },
+	{ .begin = "\x1f\x8b", .what = "compressed by gzip; decompress it with gunzip" },
+	{ .begin = "PK\x03\x04", .what = "a zip archive; unpack it" },
+	{ .begin = "<!DOCTYPE html", .what = WEB_PAGE },
+	{ .begin = "<!doctype html", .what = WEB_PAGE },
+	{ .begin = "<html", .what = WEB_PAGE },
+	{ .has = "Self CPU %",
+	  .what = "a table of PyTorch's key_averages(), which has no counters" OTHER_TOOLS },
+	{ .has = "Collection and Platform Info", .what = VTUNE },
+	{ .begin = "vtune: ", .what = VTUNE },
+	{ .begin = "Function\tCPU Time", .what = VTUNE },
+	{ .begin = "Function,CPU Time", .what = VTUNE },
+	{ .has = "Function Call Sites and Loops", .what = ADVISOR },
+	{ .has = "Intel(R) Advisor", .what = ADVISOR },
+	{ .has = "*** Sampled system activity",
+	  .what = "the output of powermetrics, which counts neither FLOPs nor bytes; for times, "
+		  "use "
+		  "'/usr/bin/time -l'" },
+	{ .begin = "{", .has = "CPU HIP API", .what = ROCPROF_TIMELINE },
+	{ .begin = "{", .has = "CPU HSA API", .what = ROCPROF_TIMELINE },
+	{ .begin = "{", .has = "\"KernelName\"", .what = ROCPROF_TIMELINE },
 	{ .begin = "{", .has = "\"traceEvents\"", .what = TIMELINE },
 	{ .begin = "[", .has = "\"ph\"", .what = TIMELINE },
 	{ .suffix = ".pftrace", .what = "a Perfetto trace, which has no counters" ROCPROF },
@@ -438,6 +458,31 @@ static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 
 /* --- reading --------------------------------------------------------------------------------- */
 
+/* Read the current record: the header of a table, or a row. */
+static enum rfl_rc read_record(const struct rfl_importer *importer, struct rfl_import *import)
+{
+	const struct rfl_span first = rfl_span_trim(import->f[0]);
+	struct rfl_columns columns;
+	int table = 0;
+
+	if (!importer->titles)
+		return importer->record(import);
+	if (import->n == 1 && first.len == 0)
+		return RFL_OK;
+	if (first.len == 0 || first.at[0] < '0' || first.at[0] > '9') {
+		rfl_import_columns(import, importer->titles, importer->ntitles, importer->has_units,
+				   &columns);
+		enum rfl_rc rc = importer->table(import, &columns, &table);
+		if (rc != RFL_OK)
+			return rc;
+	}
+	if (table == 0)
+		return import->table == 0 ? RFL_OK : importer->record(import);
+	import->table = table;
+	import->columns = columns;
+	return RFL_OK;
+}
+
 /* Read one line or record; skip malformed ones if keep_going is set. */
 static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_import *import,
 			    bool *more)
@@ -465,7 +510,7 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 	if (!*more)
 		return RFL_OK;
 	if (record)
-		return importer->record(import);
+		return read_record(importer, import);
 	return importer->line ? importer->line(import, line) : RFL_OK;
 }
 
@@ -475,11 +520,8 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 {
 	const struct rfl_importer *importer = NULL, *looks = NULL;
 	const char *base = rfl_path_base(in->name), *dot = strrchr(base, '.');
-	struct rfl_import *import = NULL;
-	struct rfl_capture_spec spec;
 	struct rfl_span head = { .at = "", .len = 0 };
 	const char *formulas = NULL;
-	char *stem = NULL;
 	bool more = true;
 	enum rfl_rc rc = RFL_ENOTFOUND;
 
@@ -493,31 +535,31 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 		rc = rfl_input_peek(in, RFL_INPUT_HEAD, &head, err);
 	if (rc != RFL_OK)
 		return rc;
-	/* The default label is the name of the file without its folder and last extension. */
-	stem = strndup(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
-	import = calloc(1, importer->size);
-	if (!stem || !import) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
-		goto done;
-	}
-	*import = (struct rfl_import){
-		.in = in, .options = options, .to = to, .err = err, .delimiter = ','
-	};
-	import->label = options->label ? options->label : stem;
 	if (options->from && how_sure_is(importer, head) == 0)
 		looks = find_by_content(head, 0);
 	if (importer->choose_formulas)
 		formulas = importer->choose_formulas(head);
-	spec = (struct rfl_capture_spec){
+	struct rfl_import *import = rfl_alloc_array(1, importer->size);
+	*import = (struct rfl_import){ .in = in,
+				       .options = options,
+				       .to = to,
+				       .err = err,
+				       .arena = rfl_arena_new(),
+				       .delimiter = ',' };
+	/* The default label is the name of the file without its folder and last extension. */
+	import->label = options->label;
+	if (!import->label)
+		import->label = rfl_arena_printf(
+			import->arena, "%.*s",
+			(int)(dot && dot > base ? dot - base : (ptrdiff_t)strlen(base)), base);
+	const struct rfl_capture_spec spec = {
 		.source = importer->name,
 		.label = import->label,
 		.path = in->name,
 		.formulas = formulas ? formulas : importer->formulas,
 		.all_metrics = importer->all_metrics || options->all_metrics,
 	};
-	import->arena = rfl_arena_new();
-	rc = import->arena ? rfl_capture_builder_new(&spec, &import->b, err)
-			   : rfl_import_no_memory(import);
+	rc = rfl_capture_builder_new(&spec, &import->b, err);
 	if (rc == RFL_OK && options->steps > 0)
 		rfl_capture_steps(import->b, options->steps, -1);
 	if (rc == RFL_OK && importer->begin)
@@ -527,9 +569,8 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	if (rc == RFL_OK)
 		rc = importer->end(import);
 	if (rc == RFL_OK && !importer->finished) {
-		if (import->left_out > 0)
-			rfl_capture_left_out(import->b, import->left_out);
-		rc = rfl_capture_finish(import->b, to, err);
+		rfl_capture_left_out(import->b, import->left_out);
+		rfl_capture_finish(import->b, to);
 	}
 	if (rc == RFL_EFORMAT && err && looks && looks != importer && err->msg[0] != '\0') {
 		size_t at = strlen(err->msg);
@@ -542,20 +583,15 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	rfl_keys_fini(&import->launches);
 	rfl_capture_builder_free(import->b); /* before the arena, which owns its strings */
 	rfl_arena_free(import->arena);
-done:
 	free(import);
-	free(stem);
 	return rc;
 }
 
-/* @param text  NULL: read the file `name` @param known  as for read_input() */
-static enum rfl_rc import_one(const char *name, const char *text, size_t len,
-			      const struct rfl_import_options *options, struct rfl_captures *to,
-			      bool *known, struct rfl_err *err)
+static enum rfl_rc import_one(const char *path, const struct rfl_import_options *options,
+			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
 	struct rfl_input *in = NULL;
-	enum rfl_rc rc = text ? rfl_input_open_text(text, len, name, &in, err)
-			      : rfl_input_open(name, &in, err);
+	enum rfl_rc rc = rfl_input_open(path, &in, err);
 
 	if (rc == RFL_OK)
 		rc = read_input(in, options, to, known, err);
@@ -566,14 +602,18 @@ static enum rfl_rc import_one(const char *name, const char *text, size_t len,
 enum rfl_rc rfl_import_file(const char *path, const struct rfl_import_options *options,
 			    struct rfl_captures *to, struct rfl_err *err)
 {
-	return import_one(path, NULL, 0, options, to, NULL, err);
+	return import_one(path, options, to, NULL, err);
 }
 
 enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 			    const struct rfl_import_options *options, struct rfl_captures *to,
 			    struct rfl_err *err)
 {
-	return import_one(name, text, len, options, to, NULL, err);
+	struct rfl_input *in = rfl_input_open_text(text, len, name);
+	enum rfl_rc rc = read_input(in, options, to, NULL, err);
+
+	rfl_input_close(in);
+	return rc;
 }
 
 static int is_visible(const struct dirent *entry)
@@ -600,15 +640,15 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		struct rfl_err why = RFL_ERR_INIT, line = RFL_ERR_INIT;
-		char *path = rc == RFL_OK ? rfl_path_join(dir, entries[i]->d_name) : NULL;
+		char *path = rfl_path_join(dir, entries[i]->d_name);
 		bool known = true;
 
-		if (path && rfl_dir_exists(path)) {
+		if (rc == RFL_OK && rfl_dir_exists(path)) {
 			(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: skipped, because it is a folder",
 				       path);
 			warn(options, line.msg);
-		} else if (path) {
-			rc = import_one(path, NULL, 0, options, to, &known, &why);
+		} else if (rc == RFL_OK) {
+			rc = import_one(path, options, to, &known, &why);
 			if (rc == RFL_EFORMAT && (!known || options->keep_going)) {
 				(void)rfl_fail(&line, rc, 0, "%s; the file is skipped", why.msg);
 				warn(options, line.msg);
@@ -616,8 +656,6 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 			}
 			if (rc != RFL_OK)
 				rc = rfl_err_pass(err, &why);
-		} else if (rc == RFL_OK) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 		}
 		free(path);
 		free(entries[i]);

@@ -22,6 +22,7 @@ struct rfl_import_options {
 };
 
 struct rfl_import;
+struct rfl_columns;
 struct rfl_span;
 
 /* A line that identifies a format: it begins with `begin` (NULL: any) and contains all of `has`. */
@@ -29,6 +30,9 @@ struct rfl_sign {
 	const char *begin, *has[3];
 	int sure; /* 1 to 100; 0 ends a list */
 };
+
+/* The titles of a column, of which the first one present is used; NULL past the last. */
+typedef const char *const rfl_titles[6];
 
 /* The importer of a format. Its state for a file is a struct that begins with struct rfl_import
  * (impl.h) and is zeroed before the first line. */
@@ -54,7 +58,16 @@ struct rfl_importer {
 	bool (*is_record)(const struct rfl_import *import, struct rfl_span ahead);
 	/** NULL: lines are ignored. */
 	enum rfl_rc (*line)(struct rfl_import *import, struct rfl_span line);
+
+	/** The columns of tables. A record that does not begin with a digit may be a header:
+	 * table() sets the kind of table if it is one. NULL: record() gets every record. */
+	rfl_titles *titles;
+	size_t ntitles;
+	bool has_units; /**< titles may be followed by a unit, as in "Total Time (ns)" */
+	enum rfl_rc (*table)(struct rfl_import *import, const struct rfl_columns *c, int *table);
+	/** A record, or a row of a table of a kind other than 0. */
 	enum rfl_rc (*record)(struct rfl_import *import);
+
 	/** Called after the last row; fails if there was none. */
 	enum rfl_rc (*end)(struct rfl_import *import);
 	void (*fini)(struct rfl_import *import); /**< may be NULL */

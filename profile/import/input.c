@@ -27,9 +27,10 @@
 #ifndef RFL_INPUT_WINDOW /* tests use smaller windows, of at least 24 bytes */
 #define RFL_INPUT_WINDOW ((size_t)256 << 10)
 #endif
-#define PAD        64 /* readable bytes after the window, since whole blocks are read */
-#define FIELDS_MAX ((size_t)1 << 16)
-#define UTF16_MAX  ((size_t)2 << 30)
+#define PAD             64 /* readable bytes after the window, since whole blocks are read */
+#define FIELDS_MAX      ((size_t)1 << 16)
+#define UTF16_MAX       ((size_t)2 << 30)
+#define FREE_QUOTES_MAX ((size_t)64 << 10) /* length of a record with undoubled quotes */
 
 /* The position of a field, relative to the beginning of its record. */
 struct rfl_cut {
@@ -37,13 +38,10 @@ struct rfl_cut {
 	bool undone;           /* doubled quotes were replaced: `at` is an offset into `undone` */
 };
 
-enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
-				struct rfl_input **ret, struct rfl_err *err)
+struct rfl_input *rfl_input_open_text(const char *text, size_t len, const char *name)
 {
-	struct rfl_input *in = calloc(1, sizeof(*in));
+	struct rfl_input *in = rfl_alloc_array(1, sizeof(*in));
 
-	if (!in)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	/* For a short text, a window of twice its length is enough. */
 	in->cap = len < RFL_INPUT_WINDOW / 2 ? 2 * len + 64 : RFL_INPUT_WINDOW;
 	if (in->cap > RFL_INPUT_WINDOW)
@@ -54,36 +52,26 @@ enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
 	in->next_line = 1;
 	rfl_buf_init(&in->undone, 0);
 	rfl_buf_init(&in->utf8, UTF16_MAX);
-	in->name = strdup(name);
-	in->window = calloc(1, in->cap + PAD);
-	if (!in->name || !in->window) {
-		rfl_input_close(in);
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
-	}
-	*ret = in;
-	return RFL_OK;
+	in->name = rfl_strdup(name);
+	in->window = rfl_alloc_array(in->cap + PAD, 1);
+	return in;
 }
 
 enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret, struct rfl_err *err)
 {
-	bool standard = strcmp(path, "-") == 0;
-	struct rfl_input *in = NULL;
+	const bool standard = strcmp(path, "-") == 0;
+	const int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	enum rfl_rc rc =
-		rfl_input_open_text(NULL, SIZE_MAX, standard ? "standard input" : path, &in, err);
 
-	if (rc != RFL_OK)
-		return rc;
-	in->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	if (in->fd < 0)
-		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
-	else if (!standard && fstat(in->fd, &st) == 0 && S_ISDIR(st.st_mode))
-		rc = rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
-	if (rc != RFL_OK)
-		rfl_input_close(in);
-	else
-		*ret = in;
-	return rc;
+	if (fd < 0)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+	if (!standard && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		close(fd);
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
+	}
+	*ret = rfl_input_open_text(NULL, SIZE_MAX, standard ? "standard input" : path);
+	(*ret)->fd = fd;
+	return RFL_OK;
 }
 
 void rfl_input_close(struct rfl_input *in)
@@ -134,11 +122,26 @@ static enum rfl_rc fill(struct rfl_input *in, struct rfl_err *err)
 	return RFL_OK;
 }
 
+/* The index of the low byte in the code units of a UTF-16 source, which has a mark or begins with
+ * two ASCII characters; -1: another encoding. @param mark  set to the size of the mark */
+static int find_utf16(const struct rfl_input *in, size_t *mark)
+{
+	const char *w = in->window; /* padded with zeros */
+
+	*mark = 2;
+	if (memcmp(w, "\xff\xfe", 2) == 0 || memcmp(w, "\xfe\xff", 2) == 0)
+		return w[0] == '\xff' ? 0 : 1;
+	*mark = 0;
+	for (int i = 0; i <= 1 && in->end >= 4; i++)
+		if (w[i] > 0 && w[i + 2] > 0 && !w[1 - i] && !w[3 - i])
+			return i;
+	return -1;
+}
+
 /* Decode a UTF-16 source to UTF-8, and read from that. An unpaired surrogate becomes U+FFFD. */
-static enum rfl_rc decode_utf16(struct rfl_input *in, struct rfl_err *err)
+static enum rfl_rc decode_utf16(struct rfl_input *in, size_t low, size_t mark, struct rfl_err *err)
 {
 	static const unsigned char leads[] = { 0, 0xc0, 0xe0, 0xf0 };
-	size_t low = in->window[0] == '\xff' ? 0 : 1; /* index of the low byte in a code unit */
 	struct rfl_buf raw;
 	enum rfl_rc rc = RFL_OK;
 
@@ -148,7 +151,7 @@ static enum rfl_rc decode_utf16(struct rfl_input *in, struct rfl_err *err)
 		in->end = 0;
 		rc = fill(in, err);
 	}
-	for (size_t i = 2; rc == RFL_OK && i + 1 < raw.len; i += 2) {
+	for (size_t i = mark; rc == RFL_OK && i + 1 < raw.len; i += 2) {
 		const unsigned char *u = (const unsigned char *)raw.data + i;
 		unsigned c = u[low] | (unsigned)u[1 - low] << 8, more;
 		unsigned next = i + 3 < raw.len ? u[2 + low] | (unsigned)u[3 - low] << 8 : 0;
@@ -228,10 +231,8 @@ static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 		return fill(in, err);
 	if (cap > RFL_INPUT_LINE_MAX)
 		cap = RFL_INPUT_LINE_MAX + RFL_INPUT_WINDOW;
-	char *window = realloc(in->window, cap + PAD);
-	if (!window)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
-	in->window = window;
+	in->cap += PAD;
+	rfl_reserve(&in->window, &in->cap, cap + PAD);
 	in->cap = cap;
 	return fill(in, err);
 }
@@ -242,11 +243,12 @@ static enum rfl_rc make_ready(struct rfl_input *in, struct rfl_err *err)
 	enum rfl_rc rc = RFL_OK;
 
 	if (!in->started) {
+		size_t mark;
+
 		rc = fill(in, err);
-		if (rc == RFL_OK && in->end >= 2 &&
-		    (memcmp(in->window, "\xff\xfe", 2) == 0 ||
-		     memcmp(in->window, "\xfe\xff", 2) == 0))
-			rc = decode_utf16(in, err);
+		const int low = rc == RFL_OK ? find_utf16(in, &mark) : -1;
+		if (low >= 0)
+			rc = decode_utf16(in, (size_t)low, mark, err);
 		if (rc == RFL_OK && in->end >= 3 && memcmp(in->window, "\xef\xbb\xbf", 3) == 0)
 			in->at = 3;
 		in->started = rc == RFL_OK;
@@ -330,17 +332,15 @@ enum cut_result {
 	CUT_MORE,  /* the record continues after the window */
 	CUT_EXACT, /* not a common record */
 	CUT_REFUSED,
-	CUT_NO_MEMORY,
 };
 
 /* Make room for one more field. `cuts` grows first, so it is never smaller than `fields`. */
-static inline bool reserve(struct rfl_input *in)
+static inline void reserve(struct rfl_input *in)
 {
-	size_t n = in->nfields;
-
-	return n < in->fields_cap ||
-	       (rfl_grow(&in->cuts, &in->cuts_cap, n + 1, SIZE_MAX, NULL) == RFL_OK &&
-		rfl_grow(&in->fields, &in->fields_cap, n + 1, SIZE_MAX, NULL) == RFL_OK);
+	if (in->nfields < in->fields_cap)
+		return;
+	rfl_reserve(&in->cuts, &in->cuts_cap, in->nfields + 1);
+	rfl_reserve(&in->fields, &in->fields_cap, in->nfields + 1);
 }
 
 /* A mask: bit i is set if byte i of the 64 is `c`. */
@@ -402,13 +402,12 @@ static size_t keep_same(struct rfl_input *in)
 }
 
 /* Add the field [from, end) of the record; `quoted` counts fields in quotes. */
-static inline bool add_common(struct rfl_input *in, const char *record, size_t from, size_t end,
+static inline void add_common(struct rfl_input *in, const char *record, size_t from, size_t end,
 			      size_t *quoted)
 {
 	size_t len = end - from, i = in->nfields;
 
-	if (!reserve(in))
-		return false;
+	reserve(in);
 	in->cuts[i].end = (uint32_t)end + 1;
 	in->cuts[i].undone = false;
 	if (record[from] == '"' && len >= 2 && record[end - 1] == '"') {
@@ -420,7 +419,6 @@ static inline bool add_common(struct rfl_input *in, const char *record, size_t f
 	in->cuts[i].len = (uint32_t)len;
 	in->fields[i] = (struct rfl_span){ .at = record + from, .len = len };
 	in->nfields++;
-	return true;
 }
 
 /* The baseline processor has no popcount instruction: __builtin_popcountll() would be a call. */
@@ -463,8 +461,7 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 		     bits &= bits - 1) {
 			size_t place = at + (size_t)__builtin_ctzll(bits);
 
-			if (!add_common(in, record, from, place, &quoted))
-				return CUT_NO_MEMORY;
+			add_common(in, record, from, place, &quoted);
 			from = place + 1;
 		}
 		if (in->nfields > FIELDS_MAX)
@@ -477,13 +474,14 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 	*ret = end = newline ? end : left;
 	if (end > from && record[end - 1] == '\r')
 		end--;
-	if (!add_common(in, record, from, end, &quoted))
-		return CUT_NO_MEMORY;
+	add_common(in, record, from, end, &quoted);
 	return quotes == 2 * quoted ? CUT_DONE : CUT_EXACT;
 }
 
-/* Split a record byte by byte. Quotes are special only at the beginning of a field. */
-static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *ret,
+/* Split a record byte by byte. Quotes are special only at the beginning of a field.
+ * @param width  0, or the number of fields of a record in which undoubled quotes are text: only one
+ * before a delimiter or a newline closes a field */
+static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t width, size_t *ret,
 				 struct rfl_err *err)
 {
 	const char *record = in->window + in->at;
@@ -495,12 +493,11 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		size_t begin = at, undone = in->undone.len;
 		struct rfl_cut cut = { .at = (uint32_t)at };
 
-		if (in->nfields == FIELDS_MAX) {
+		if (in->nfields == (width > 0 ? width : FIELDS_MAX)) {
 			(void)refuse(in, in->at + at, err, "more than %zu fields", FIELDS_MAX);
 			return CUT_REFUSED;
 		}
-		if (!reserve(in))
-			return CUT_NO_MEMORY;
+		reserve(in);
 		while (at < left && record[begin] != '"' && record[at] != delimiter &&
 		       record[at] != '\n')
 			at++;
@@ -508,19 +505,21 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		if (at > begin && record[at - 1] == '\r' && (at == left || record[at] == '\n'))
 			cut.len--;
 		/* Read to the closing quote, and replace doubled quotes. */
-		for (size_t from = begin + 1; begin < left && record[begin] == '"'; from = at + 1) {
+		for (size_t from = begin + 1; begin < left && record[begin] == '"';) {
 			const char *q = memchr(record + from, '"', left - from);
 
 			at = q ? (size_t)(q - record) + 1 : left;
-			if (!q && in->eof) {
+			if ((!q && in->eof) || (width > 0 && at > FREE_QUOTES_MAX)) {
 				(void)refuse(in, in->at + begin, err,
 					     "the file ends inside this quoted field");
 				return CUT_REFUSED;
 			}
 			if (at == left && !in->eof)
 				return CUT_MORE;
+			const bool doubled = at < left && record[at] == '"';
 			cut.undone = in->undone.len > undone;
-			if (at == left || record[at] != '"') {
+			if (!doubled && (width == 0 || at == left || record[at] == delimiter ||
+					 record[at] == '\n' || record[at] == '\r')) {
 				if (cut.undone)
 					rfl_buf_append(&in->undone, record + from, at - 1 - from);
 				cut.at = (uint32_t)(cut.undone ? undone : begin + 1);
@@ -529,9 +528,8 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 				break;
 			}
 			rfl_buf_append(&in->undone, record + from, at - from);
+			from = at + doubled;
 		}
-		if (in->undone.failed)
-			return CUT_NO_MEMORY;
 		/* A delimiter, a newline or the end of the file must follow. */
 		if (at < left && record[at] == '\r' && (at + 1 == left || record[at + 1] == '\n'))
 			at++;
@@ -540,7 +538,7 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		in->cuts[in->nfields++] = cut;
 		*ret = at;
 		if (at == left || record[at] == '\n')
-			return CUT_DONE;
+			return width == 0 || in->nfields == width ? CUT_DONE : CUT_REFUSED;
 		if (record[at++] == delimiter)
 			continue;
 		if (memchr(record + begin, '\n', at - 1 - begin))
@@ -569,19 +567,23 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 		return RFL_OK;
 	in->line = in->next_line;
 	while (result == CUT_MORE) { /* until the window contains the whole record */
+		struct rfl_err why;
+
 		result = cut_common(in, delimiter, &len);
 		common = result == CUT_DONE;
-		if (result == CUT_EXACT)
-			result = cut_exact(in, delimiter, &len, err);
-		if (result == CUT_MORE)
-			rc = read_more(in, err);
-		if (rc != RFL_OK)
+		if (result == CUT_EXACT) {
+			why.rc = RFL_OK;
+			result = cut_exact(in, delimiter, 0, &len, &why);
+			if (result == CUT_REFUSED && in->width > 0) {
+				result = cut_exact(in, delimiter, in->width, &len, NULL);
+				in->skipping = result == CUT_REFUSED;
+			}
+			if (result == CUT_REFUSED)
+				return rfl_err_pass(err, &why);
+		}
+		if (result == CUT_MORE && (rc = read_more(in, err)) != RFL_OK)
 			return rc;
 	}
-	if (result == CUT_REFUSED)
-		return RFL_EFORMAT; /* err is set */
-	if (result == CUT_NO_MEMORY)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", in->name, in->line);
 	rc = find_nul(in, in->at + len) ? refuse(in, in->at + len, err, "%s", "") : RFL_OK;
 	if (rc != RFL_OK)
 		return rc;

@@ -19,6 +19,9 @@ struct rfl_input {
 	bool torn;   /**< the last line or record ends at the end of the file, without a newline */
 	/** The number of leading fields known to equal those of the previous record. */
 	size_t same;
+	/** For callers to set: a record with undoubled quotes inside fields is accepted if this is
+	 * its number of fields; 0: never. */
+	size_t width;
 
 	/* private to input.c */
 	int fd;           /* -1: read from memory */
@@ -44,14 +47,13 @@ struct rfl_input {
 enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 /** Read from memory, which must outlive the input. */
-enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
-				struct rfl_input **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+struct rfl_input *rfl_input_open_text(const char *text, size_t len, const char *name);
 void rfl_input_close(struct rfl_input *in); /* accepts NULL */
 
 #define RFL_INPUT_HEAD  ((size_t)64 << 10) /* to detect the format */
 #define RFL_INPUT_AHEAD ((size_t)64)       /* to distinguish records from lines */
 /** Return up to `most` of the next bytes without consuming them, fewer at the end of the file. A
- * byte order mark is dropped; UTF-16 with a mark, as written by PowerShell's `>`, is decoded. */
+ * byte order mark is dropped; UTF-16, as written by PowerShell's `>`, is decoded. */
 enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -225,8 +225,7 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 	if (k->nsums >= EVENTS_MAX)
 		return rfl_import_refuse(&k->i, k->i.in->line, "more than %d events in a group",
 					 EVENTS_MAX);
-	if (rfl_grow(&k->sums, &k->cap, k->nsums + 1, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i);
+	rfl_reserve(&k->sums, &k->cap, k->nsums + 1);
 	scale = name_event(name, text, &unit);
 	for (s = k->sums; s < k->sums + k->nsums && strcmp(s->name, text) != 0; s++)
 		continue;
@@ -295,10 +294,10 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	if (rfl_span_is(name, "STRUCT") || rfl_span_starts(name, "-----"))
 		k->table = NO_TABLE;
 	if (rfl_span_is(name, "CPU name:")) {
-		if (k->any || !rfl_span_next_field(&rest, ',', &field) || field.len == 0)
-			return RFL_OK;
-		return rfl_capture_chip(import->b, NULL,
-					rfl_span_copy(field, device, sizeof(device)), import->err);
+		if (rfl_span_next_field(&rest, ',', &field) && field.len > 0)
+			rfl_capture_chip(import->b, NULL,
+					 rfl_span_copy(field, device, sizeof(device)));
+		return RFL_OK;
 	}
 	if (k->table == NO_TABLE)
 		return RFL_OK;
@@ -310,8 +309,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 		while (rfl_span_next_field(&rest, ',', &field))
 			k->threads += rfl_span_starts(field, "HWThread ") ||
 				      rfl_span_starts(field, "Core ");
-		if (rfl_grow(&k->times, &k->times_cap, k->threads, SIZE_MAX, NULL) != RFL_OK)
-			return rfl_import_no_memory(import);
+		rfl_reserve(&k->times, &k->times_cap, k->threads);
 		for (size_t i = 0; i < k->threads; i++)
 			k->times[i] = NAN;
 		return RFL_OK;

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "profile/import/ncu.h"
 
+/* What to do about a message that explains why nothing was counted; NULL: it does not. */
 static const char *remedy_of(const char *message)
 {
 	static const struct {
@@ -27,12 +28,14 @@ static const char *remedy_of(const char *message)
 		{ "Failed to profile", "try --replay-mode application, or fewer metrics" },
 		{ "Failed to find metric",
 		  "use the names that 'roofline counters list --chip CHIP --ncu' prints" },
+		{ "==ERROR==",
+		  "run 'ncu --csv --page raw --print-units base --log-file out.csv ...' again" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(remedies); i++)
 		if (strstr(message, remedies[i].word))
 			return remedies[i].remedy;
-	return "run 'ncu --csv --page raw --print-units base --log-file out.csv ...' again";
+	return NULL;
 }
 
 /* --- headers --------------------------------------------------------------------------------- */
@@ -95,7 +98,7 @@ static enum rfl_rc read_header(struct rfl_ncu *n)
 	const int *c = t->column;
 	const char *missing = NULL;
 
-	t->ncolumns = n->i.n;
+	t->ncolumns = n->i.in->width = n->i.n;
 	t->left_out = n->i.left_out;
 	t->line = n->i.in->line;
 	for (int k = 0; k < RFL_NCU_COLUMNS; k++) {
@@ -135,50 +138,36 @@ static enum rfl_rc read_header(struct rfl_ncu *n)
 	/* The titles of a wide page are metrics; they are requested once the chip is known. */
 	t->metrics = rfl_alloc_array(t->ncolumns, sizeof(*t->metrics));
 	t->used = rfl_alloc_array(t->ncolumns, sizeof(*t->used));
-	for (size_t i = 0; t->metrics && t->used && i < t->ncolumns; i++) {
+	for (size_t i = 0; i < t->ncolumns; i++) {
 		struct rfl_ncu_metric *m = &t->metrics[i];
 
 		*m = (struct rfl_ncu_metric){ .unit_text = rfl_span_of(""), .id = -1 };
 		m->name = rfl_ncu__keep(n, rfl_span_trim(n->i.f[i]));
-		if (!m->name.at)
-			return rfl_import_no_memory(&n->i);
 		if (rfl_span_is(m->name, "device__attribute_display_name"))
 			t->display_name = (int)i;
 	}
-	return t->metrics && t->used ? RFL_OK : rfl_import_no_memory(&n->i);
+	return RFL_OK;
 }
 
-static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char delimiter)
+/* Determine the decimal sign from the first rows of a table; otherwise, the cells determine it when
+ * they are read. */
+static void look_ahead(struct rfl_ncu *n)
 {
 	static const enum rfl_ncu_column numbers[] = { RFL_NCU_METRIC_VALUE, RFL_NCU_MINIMUM,
 						       RFL_NCU_MAXIMUM, RFL_NCU_AVERAGE };
-	struct rfl_input *in = NULL;
 	struct rfl_span text;
 	bool more = true;
-	enum rfl_rc rc;
 
-	close_table(n);
-	n->table.quoted = line.at[0] == '"';
-	n->i.delimiter = delimiter;
-	n->tables++;
-	if ((rc = rfl_input_open_text(line.at, line.len, n->i.in->name, &in, n->i.err)) == RFL_OK &&
-	    (rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, n->i.err)) == RFL_OK)
-		rc = read_header(n);
-	rfl_input_close(in);
-	in = NULL;
-	/* Determine the decimal sign from the first rows. */
-	if (rc != RFL_OK || n->table.layout == RFL_NCU_WIDE || n->convention.decimal != 0 ||
-	    rfl_input_peek(n->i.in, RFL_INPUT_HEAD, &text, NULL) != RFL_OK ||
-	    rfl_input_open_text(text.at, text.len, "", &in, NULL) != RFL_OK)
-		return rc; /* the sign is determined when cells are read */
+	if (rfl_input_peek(n->i.in, RFL_INPUT_HEAD, &text, NULL) != RFL_OK)
+		return;
+	struct rfl_input *in = rfl_input_open_text(text.at, text.len, "");
 	while (more && n->convention.decimal == 0) {
-		enum rfl_rc cut = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, NULL);
+		const enum rfl_rc rc =
+			rfl_input_record(in, n->i.delimiter, &n->i.f, &n->i.n, &more, NULL);
 
-		if (cut != RFL_OK && cut != RFL_EFORMAT)
-			break;
-		if (cut != RFL_OK)
+		if (rc != RFL_OK)
 			more = true;
-		if (cut != RFL_OK || !more || in->torn || n->i.n < n->table.least)
+		if (rc != RFL_OK || !more || in->torn || n->i.n < n->table.least)
 			continue;
 		struct rfl_ncu_unit unit =
 			rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
@@ -191,6 +180,23 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 		}
 	}
 	rfl_input_close(in);
+}
+
+static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char delimiter)
+{
+	struct rfl_input *in = rfl_input_open_text(line.at, line.len, n->i.in->name);
+	bool more = true;
+
+	close_table(n);
+	n->table.quoted = line.at[0] == '"';
+	n->i.delimiter = delimiter;
+	n->tables++;
+	enum rfl_rc rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, n->i.err);
+	if (rc == RFL_OK)
+		rc = read_header(n);
+	rfl_input_close(in);
+	if (rc == RFL_OK && n->table.layout != RFL_NCU_WIDE && n->convention.decimal == 0)
+		look_ahead(n);
 	return rc;
 }
 
@@ -205,34 +211,27 @@ static bool is_metric(const struct rfl_ncu_metric *m, struct rfl_span section, s
 
 /* Find the metric of a row: usually the metric that followed the previous one last time; else by
  * hash; a new metric is added. */
-static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret)
+static struct rfl_ncu_metric *find_metric(struct rfl_ncu *n)
 {
 	struct rfl_span section = rfl_ncu__field(n, RFL_NCU_SECTION);
 	struct rfl_span name = rfl_ncu__field(n, RFL_NCU_METRIC_NAME);
 	struct rfl_span unit = rfl_ncu__field(n, RFL_NCU_METRIC_UNIT);
 	size_t i = n->last < n->nmetrics ? n->metrics[n->last].next : SIZE_MAX;
-	const char *key[3];
-	uint32_t number;
-	bool added;
 
-	if (i < n->nmetrics && is_metric(&n->metrics[i], section, name, unit))
-		goto found;
-	key[0] = (section = rfl_ncu__keep(n, section)).at;
-	key[1] = (name = rfl_ncu__keep(n, name)).at;
-	key[2] = (unit = rfl_ncu__keep(n, unit)).at;
-	number = rfl_keys_add(&n->metric_keys, n->i.arena, key, sizeof(key), &added);
-	if (!key[0] || !key[1] || !key[2] || number == 0 ||
-	    rfl_grow(&n->metrics, &n->metrics_cap, number, UINT32_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&n->i);
-	if (added)
-		rfl_ncu__metric_init(n, &n->metrics[n->nmetrics++], section, name, unit);
-	i = number - 1;
-	if (n->last < n->nmetrics)
-		n->metrics[n->last].next = i;
-found:
+	if (i >= n->nmetrics || !is_metric(&n->metrics[i], section, name, unit)) {
+		section = rfl_ncu__keep(n, section);
+		name = rfl_ncu__keep(n, name);
+		unit = rfl_ncu__keep(n, unit);
+		const char *const key[] = { section.at, name.at, unit.at };
+		i = rfl_keys_add(&n->metric_keys, n->i.arena, key, sizeof(key), NULL) - 1;
+		rfl_reserve(&n->metrics, &n->metrics_cap, i + 1);
+		if (i == n->nmetrics)
+			rfl_ncu__metric_init(n, &n->metrics[n->nmetrics++], section, name, unit);
+		if (n->last < n->nmetrics)
+			n->metrics[n->last].next = i;
+	}
 	n->last = i;
-	*ret = &n->metrics[i];
-	return RFL_OK;
+	return &n->metrics[i];
 }
 
 /* Read a row of a long table or of a summary, which has averages over its launches. */
@@ -240,15 +239,14 @@ static enum rfl_rc long_row(struct rfl_ncu *n)
 {
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
 	enum rfl_ncu_column column = summary ? RFL_NCU_AVERAGE : RFL_NCU_METRIC_VALUE;
-	struct rfl_ncu_metric *m = NULL;
 
 	if (rfl_ncu__field(n, RFL_NCU_METRIC_NAME).len == 0)
 		return RFL_OK; /* the row has advice of ncu, not a metric */
 	if (n->i.n <= (size_t)n->table.column[column])
 		return rfl_import_bad_row(&n->i, titles[column], "the row ends before it");
-	enum rfl_rc rc = find_metric(n, &m);
-	if (rc != RFL_OK || (m->id < 0 && !m->legacy))
-		return rc;
+	struct rfl_ncu_metric *m = find_metric(n);
+	if (m->id < 0 && !m->legacy)
+		return RFL_OK;
 	return rfl_ncu__cell(n, m, rfl_ncu__field(n, column), summary ? n->invocations : 1,
 			     titles[column]);
 }
@@ -323,11 +321,8 @@ static enum rfl_rc read_record(struct rfl_import *import)
 						 "was skipped: values cannot be converted",
 						 t->line);
 		n->no_units = n->no_units || !units;
-		for (size_t i = 0; units && i < t->ncolumns; i++) {
+		for (size_t i = 0; units && i < t->ncolumns; i++)
 			t->metrics[i].unit_text = rfl_ncu__keep(n, rfl_span_trim(import->f[i]));
-			if (!t->metrics[i].unit_text.at)
-				return rfl_import_no_memory(import);
-		}
 		if (units)
 			return RFL_OK;
 	}
@@ -374,6 +369,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	const int len = (int)(line.len < 400 ? line.len : 400);
 	bool source = rfl_span_has(line, "\"Address\"") && rfl_span_has(line, "\"Source\"") &&
 		      rfl_span_has(line, "Warp Stall");
+	static const char report[] = "==PROF== Report: ";
 	size_t skip;
 	char delimiter = header_of(line, &skip);
 
@@ -383,8 +379,16 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 		n->errors++;
 		(void)rfl_fail(&n->first_error, RFL_EFAILED, 0, "%.*s", len, line.at);
 	} else if (rfl_span_starts(line, "==WARNING==")) {
-		(void)rfl_fail(&n->first_warning, RFL_EFAILED, 0, "%.*s", len, line.at);
-	} else if (!rfl_span_starts(line, "==PROF==")) {
+		struct rfl_err said = RFL_ERR_INIT;
+
+		(void)rfl_fail(&said, RFL_EFAILED, 0, "%.*s", len, line.at);
+		if (remedy_of(said.msg))
+			(void)rfl_err_pass(&n->cause, &said);
+	} else if (rfl_span_starts(line, "==PROF==")) {
+		if (rfl_span_starts(line, report) && rfl_span_ends(line, ".ncu-rep"))
+			rfl_span_copy(rfl_span_from(line, strlen(report)), n->report,
+				      sizeof(n->report));
+	} else {
 		n->noise += rfl_span_trim(line).len > 0;
 		/* The aligned tables have the same titles, separated by blanks. */
 		n->text_report =
@@ -457,7 +461,7 @@ static void note_all(struct rfl_ncu *n)
 static enum rfl_rc end(struct rfl_import *import)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
-	const char *said = n->first_error.msg[0] ? n->first_error.msg : n->first_warning.msg;
+	const char *said = n->first_error.msg[0] ? n->first_error.msg : n->cause.msg;
 
 	if (n->tables > 0 && (n->launches > 0 || import->left_out > 0)) {
 		note_all(n);
@@ -468,6 +472,12 @@ static enum rfl_rc end(struct rfl_import *import)
 		rfl_import_nothing_counted(import, "ncu reports '%s'; %s", said, remedy_of(said));
 		return RFL_OK;
 	}
+	if (n->report[0] != '\0')
+		return rfl_import_refuse(
+			import, 0,
+			"ncu's messages; the results are in '%.300s': convert it with "
+			"'ncu --import FILE --csv --page raw --print-units base'",
+			n->report);
 	if (n->tables > 0)
 		return rfl_import_refuse(import, 0,
 					 "the table on line %zu has no rows: no launch was counted",
@@ -490,7 +500,7 @@ static void begin(struct rfl_import *import, struct rfl_span head)
 	(void)head;
 	n->last = SIZE_MAX;
 	n->table.display_name = -1;
-	n->first_error = n->first_warning = (struct rfl_err)RFL_ERR_INIT;
+	n->first_error = n->cause = (struct rfl_err)RFL_ERR_INIT;
 }
 
 static void fini(struct rfl_import *import)

@@ -93,6 +93,7 @@ struct rfl_ncu_metric {
 	bool whole;   /* an integer in this unit: a count, or nanoseconds */
 	bool legacy;  /* an nvprof metric */
 	bool refused; /* in a formula, but its unit is unknown */
+	bool hidden;  /* in no formula: kept for a message only */
 	bool warned;
 	size_t next;         /* index of the metric that followed last time */
 	int64_t launch;      /* the last launch with a value */
@@ -140,7 +141,8 @@ struct rfl_ncu {
 	bool chip_chosen, mixed_cc, mixed_device;
 
 	/* Lines outside tables. */
-	struct rfl_err first_error, first_warning;
+	struct rfl_err first_error, cause; /* cause: a warning that explains the lack of kernels */
+	char report[400];                  /* the file that has the results, by ncu's last line */
 	size_t errors, noise;
 	const char *other_page; /* "source", "session"; NULL: none seen */
 	size_t other_page_line;
@@ -174,7 +176,7 @@ void rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 /** Add a value to the open launch. @param times  launches averaged by a summary, else 1 */
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			  double times, const char *column) RFL_WARN_UNUSED;
-/** A unique, NUL-terminated copy in the arena; .at is NULL if out of memory. */
+/** A unique, NUL-terminated copy in the arena. */
 struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s);
 
 #endif

@@ -202,7 +202,7 @@ struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s)
 {
 	const uint32_t number = rfl_keys_add(&n->texts, n->i.arena, s.at, s.len, NULL);
 
-	return number > 0 ? n->texts.keys[number - 1] : (struct rfl_span){ .at = NULL, .len = 0 };
+	return n->texts.keys[number - 1];
 }
 
 void rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span section,
@@ -229,7 +229,8 @@ void rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	m->whole = rfl_ncu__is_whole(name, &m->unit);
 	m->legacy = rfl_metric_is_legacy(name.at, name.len);
 	m->id = rfl_capture_metric_id(n->i.b, name.at, name.len, m->unit.base);
-	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
+	m->hidden = rfl_capture__is_hidden(n->i.b, m->id);
+	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0 || m->hidden)
 		return;
 	/* A metric in a formula needs a known unit. For other metrics, warn once per unit. */
 	m->refused = rfl_formulas_slot(n->i.b->formulas, name.at, name.len) >= 0;
@@ -275,8 +276,6 @@ static void take_rounded(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	m->rounded = rfl_arena_printf(
 		n->i.arena, "printed in %s with %d decimals: +-%s %s per launch", m->unit_text.at,
 		m->decimals, rfl_num_exact(0.5 * pow(10, -m->decimals), half), m->unit_text.at);
-	if (!m->rounded)
-		m->rounded = "rounded to the printed decimals";
 }
 
 /* Handle a second value of a metric in one launch. */
@@ -325,6 +324,10 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	struct rfl_ncu_number number = rfl_ncu_number_read(&n->convention, cell, m->whole,
 							   m->unit.exponent, n->i.in->line);
 	double value = number.value;
+	if (m->hidden) {
+		(void)rfl_capture_metric(n->i.b, m->id, value, RFL_VALID, -1, NULL);
+		return RFL_OK;
+	}
 	if (number.what == RFL_NCU_MISSING) {
 		give_missing(n, m);
 		return RFL_OK;
@@ -435,7 +438,6 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	struct rfl_span times = rfl_ncu__field(n, RFL_NCU_INVOCATIONS);
 	struct rfl_ncu_convention convention =
 		n->convention; /* a copy, which this cell may change */
-	enum rfl_rc rc;
 
 	if (!summary && !read_integer(id, &n->id))
 		return refuse_launch(n, "ID", id, "is not a launch ID");
@@ -445,8 +447,7 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 		return refuse_launch(n, "Process ID", process, "is not a process ID");
 	const uint32_t at =
 		rfl_keys_add(&n->processes, n->i.arena, &n->process, sizeof(n->process), &is_new);
-	if (at == 0 || rfl_grow(&n->summarized, &n->summarized_cap, at, SIZE_MAX, NULL))
-		return rfl_import_no_memory(&n->i);
+	rfl_reserve(&n->summarized, &n->summarized_cap, at);
 	if (is_new)
 		n->summarized[at - 1] = summary;
 	if (n->summarized[at - 1] != summary)
@@ -456,30 +457,26 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 				  "of a report"
 				: "has a summary in this file; keep one page of a "
 				  "report");
-	if (!summary) {
-		rc = rfl_import_launch(&n->i, n->process, (uint64_t)n->id, &is_new);
-		if (rc == RFL_OK && !is_new)
-			return refuse_launch(n, "ID", id,
-					     "is a launch that was already read; keep its rows "
-					     "together, and one page of a report");
-		return rc;
-	}
+	if (!summary)
+		return rfl_import_launch(&n->i, n->process, (uint64_t)n->id)
+			       ? RFL_OK
+			       : refuse_launch(n, "ID", id,
+					       "is a launch that was already read; keep its rows "
+					       "together, and one page of a report");
 	struct rfl_ncu_number number = rfl_ncu_number_read(&convention, times, true, 0, 0);
 	if (number.what != RFL_NCU_VALUE || !(number.value >= 1 && number.value < 1e15) ||
 	    number.value != floor(number.value))
 		return refuse_launch(n, "Invocations", times, "is not a launch count");
 	n->invocations = number.value;
-	rc = rfl_import_launch(&n->i, n->process, rfl_hash64(0, n->identity.data, n->identity.len),
-			       &is_new);
-	if (rc != RFL_OK || is_new)
-		return rc;
+	if (rfl_import_launch(&n->i, n->process, rfl_hash64(0, n->identity.data, n->identity.len)))
+		return RFL_OK;
 	return refuse_launch(n, "Kernel Name", rfl_ncu__field(n, RFL_NCU_KERNEL),
 			     "was already read; keep its rows together, and one page of a report");
 }
 
 /* Choose the formulas by the compute capability ("8.0") of the first launch and, on a wide page, by
  * its device name. */
-static enum rfl_rc choose_chip(struct rfl_ncu *n)
+static void choose_chip(struct rfl_ncu *n)
 {
 	char cc_text[sizeof(n->cc)], device[sizeof(n->device)], name[128];
 	double cc;
@@ -491,7 +488,7 @@ static enum rfl_rc choose_chip(struct rfl_ncu *n)
 		n->mixed_device = n->mixed_device || (device[0] && strcmp(n->device, device) != 0);
 	}
 	if (n->launches > 0 || n->chip_chosen)
-		return RFL_OK;
+		return;
 	n->chip_chosen = true;
 	memcpy(n->cc, cc_text, sizeof(cc_text));
 	memcpy(n->device, device, sizeof(device));
@@ -499,8 +496,7 @@ static enum rfl_rc choose_chip(struct rfl_ncu *n)
 	if (!rfl_span_number(rfl_span_of(n->cc), &cc) || !(cc >= 0 && cc < 100))
 		cc = 0;
 	n->chip = rfl_chip_of_device(name[0] ? name : NULL, (int)lround(10 * cc));
-	return rfl_capture_chip(n->i.b, n->chip ? n->chip->name : NULL, name[0] ? name : NULL,
-				n->i.err);
+	rfl_capture_chip(n->i.b, n->chip ? n->chip->name : NULL, name[0] ? name : NULL);
 }
 
 enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
@@ -514,19 +510,16 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 	if (keep_identity(n))
 		return RFL_OK;
 	n->open = n->bad = false;
-	enum rfl_rc rc = n->identity.failed ? rfl_import_no_memory(&n->i) : check_launch(n);
-	if (rc == RFL_OK && !n->bad)
-		rc = choose_chip(n);
+	enum rfl_rc rc = check_launch(n);
 	if (rc != RFL_OK || n->bad)
 		return rc;
+	choose_chip(n);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++) {
 		struct rfl_span text = rfl_span_trim(rfl_ncu__field(n, columns[i]));
 
 		if (i == 0 && text.len == 0)
 			text = rfl_span_of(summary ? "(all kernels)" : "(no name)");
 		texts[i] = rfl_ncu__keep(n, text);
-		if (!texts[i].at)
-			return rfl_import_no_memory(&n->i);
 	}
 	why.rc = RFL_OK;
 	rc = rfl_capture_begin(n->i.b, RFL_RANGE_KERNEL, texts[0].at,

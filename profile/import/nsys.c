@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "base/file.h"
 #include "profile/import/impl.h"
 
 /* The kinds of tables, which differ in their columns. */
@@ -33,6 +34,8 @@ enum table {
 	F(BLOCK, "BlockXYZ")                                         \
 	F(BYTES, "Bytes")                                            \
 	F(CALLS, "Num Calls", "Calls", "Style", "Range", "Event ID") \
+	F(SOURCE, "Source")                                          \
+	F(EVENTS, "Count")                                           \
 	F(OPERATION, "Operation")                                    \
 	F(CORRELATION, "CorrId")                                     \
 	F(GRID_X, "GrdX")                                            \
@@ -50,13 +53,13 @@ static rfl_titles titles[] = { COLUMN_LIST(F) };
 
 struct nsys {
 	struct rfl_import i;
-	enum table table;
 	enum column value; /* the column of times or sizes */
 	double per_second, size_unit;
 	bool kernels_done; /* a table of kernels was found */
+	bool elsewhere;    /* the report is one of other events */
 	double copied_bytes, copied_s;
 	int64_t copies, copies_timed;
-	char skipped[160]; /* the line in which nsys reports that there is no data */
+	char skipped[160]; /* the line in which nsys reports that there is no data on kernels */
 	bool column_form;  /* the file has nsys's aligned table instead of CSV */
 };
 
@@ -68,58 +71,69 @@ static const struct rfl_unit sizes[] = {
 	{ "", "byte", 0x1p10 },
 };
 
-/* Begin a table if the record is a header. A second table of kernels is skipped. */
-static enum rfl_rc begin_table(struct nsys *k, bool *mine)
+/* Reports whose tables may have the columns of a table of kernels. */
+static bool is_elsewhere(struct rfl_span report)
 {
-	struct rfl_span unit[COLUMNS];
-	enum table table = NO_TABLE;
-	enum column value = TOTAL;
-	const struct rfl_columns columns = rfl_import_columns(&k->i, titles, COLUMNS, unit);
-	const int *c = columns.at;
+	static const char *const names[] = { "mpi_event_sum", "openmp_sum",  "openacc_sum",
+					     "openmpevtsum",  "syscall_sum", "um_sum" };
 
-	if (k->i.n < 3) {
-		table = NO_TABLE;
-	} else if (c[AVERAGE] >= 0) {
-		table = EXECUTIONS;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		if (rfl_span_ends(report, names[i]))
+			return true;
+	return false;
+}
+
+/* Begin a table. A second table of kernels is skipped. */
+static enum rfl_rc begin_table(struct rfl_import *import, const struct rfl_columns *columns,
+			       int *table)
+{
+	struct nsys *k = (struct nsys *)import;
+	enum column value = TOTAL;
+	const int *c = columns->at;
+
+	if (import->n < 3)
+		return RFL_OK;
+	if (c[AVERAGE] >= 0) {
+		*table = EXECUTIONS;
 		value = AVERAGE;
 	} else if (c[DURATION] >= 0 && c[CORRELATION] >= 0) {
-		table = TRACE;
+		*table = TRACE;
 		value = DURATION;
 	} else if (c[TOTAL] >= 0 && c[CALLS] >= 0) {
-		table = OTHER;
+		*table = OTHER;
 	} else if (c[TOTAL] >= 0 && c[OPERATION] >= 0 && c[CATEGORY] < 0) {
-		table = COPIES_TIME;
+		*table = COPIES_TIME;
 	} else if (c[TOTAL] >= 0) {
-		table = c[NAME] >= 0 ? KERNELS : OTHER;
+		*table = c[NAME] >= 0 && c[SOURCE] < 0 && c[EVENTS] < 0 && !k->elsewhere ? KERNELS
+											 : OTHER;
 	} else if (c[OPERATION] >= 0 && c[SIZE] >= 0) {
-		table = COPIES_BYTES;
+		*table = COPIES_BYTES;
 		value = SIZE;
-	}
-	*mine = table != NO_TABLE;
-	if (!*mine)
+	} else {
 		return RFL_OK;
-	k->table = table;
+	}
+	const struct rfl_span unit = columns->unit[value];
 	k->value = value;
-	k->i.columns = columns;
-	k->per_second = unit[value].len > 0 ? rfl_import_per_second(unit[value]) : 1e9;
-	if (table == COPIES_BYTES || table == TRACE)
+	k->per_second = unit.len > 0 ? rfl_import_per_second(unit) : 1e9;
+	if (*table == COPIES_BYTES || *table == TRACE)
 		k->size_unit = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes),
-					      unit[table == TRACE ? BYTES : value]);
-	if (table != KERNELS && table != EXECUTIONS && table != TRACE)
+					      columns->unit[*table == TRACE ? BYTES : value]);
+	if (*table != KERNELS && *table != EXECUTIONS && *table != TRACE)
 		return RFL_OK;
 	if (k->kernels_done) {
-		rfl_import_warn(&k->i, "a second table of kernels is skipped, as it may contain "
-				       "the same launches; keep one report per file");
-		k->table = OTHER;
+		rfl_import_warn(import, "a second table of kernels is skipped, as it may contain "
+					"the same launches; keep one report per file");
+		*table = OTHER;
 		return RFL_OK;
 	}
 	k->kernels_done = true;
 	if (k->per_second == 0.0)
-		return rfl_import_refuse(&k->i, k->i.in->line,
+		return rfl_import_refuse(import, import->in->line,
 					 "unknown time unit '%.*s' in the header",
-					 RFL_SPAN_ARG(unit[value]));
-	if (c[NAME] < 0 || (table != TRACE && c[COUNT] < 0))
-		return rfl_import_refuse(&k->i, k->i.in->line, "the header has no column for %s",
+					 RFL_SPAN_ARG(unit));
+	if (c[NAME] < 0 || (*table != TRACE && c[COUNT] < 0))
+		return rfl_import_refuse(import, import->in->line,
+					 "the header has no column for %s",
 					 c[NAME] < 0 ? "names" : "counts");
 	return RFL_OK;
 }
@@ -135,7 +149,7 @@ static const char *shape(const struct nsys *k, enum column whole, enum column x,
 /* Read a row of a table of kernels: a kernel or a memory copy. */
 static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 {
-	bool trace = k->table == TRACE;
+	bool trace = k->i.table == TRACE;
 	struct rfl_span category = rfl_import_field(&k->i, CATEGORY);
 	struct rfl_span bytes = rfl_import_field(&k->i, BYTES);
 	struct rfl_reading time = { .name = "gpu__time_duration.sum", .unit = "s" };
@@ -154,8 +168,8 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 		k->copies_timed += (int64_t)count;
 		return RFL_OK;
 	}
-	time.value = k->table == EXECUTIONS ? seconds * count : seconds;
-	if (k->table == EXECUTIONS && count > 1) {
+	time.value = k->i.table == EXECUTIONS ? seconds * count : seconds;
+	if (k->i.table == EXECUTIONS && count > 1) {
 		if (k->i.options->strict)
 			return rfl_import_bad_row(&k->i, "KAvg",
 						  "is a rounded average; leave out --strict, or "
@@ -168,37 +182,30 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 				(int64_t)count, &time);
 }
 
-static enum rfl_rc read_record(struct rfl_import *import)
+static enum rfl_rc read_row(struct rfl_import *import)
 {
 	struct nsys *k = (struct nsys *)import;
 	double value, count = 1.0;
-	bool header = false;
-	enum rfl_rc rc = RFL_OK;
 
-	if (import->n == 1 && rfl_span_trim(import->f[0]).len == 0)
+	if (import->table == OTHER)
 		return RFL_OK;
-	struct rfl_span first = rfl_span_trim(import->f[0]);
-	if (first.len == 0 || first.at[0] < '0' || first.at[0] > '9') /* rows begin with a number */
-		rc = begin_table(k, &header);
-	if (rc != RFL_OK || header || k->table == NO_TABLE || k->table == OTHER)
-		return rc;
 	struct rfl_span total = rfl_import_field(import, k->value);
 	struct rfl_span many = rfl_import_field(import, COUNT);
 	if (import->n != import->columns.width)
 		return rfl_import_bad_width(import);
 	if (!rfl_span_grouped(total, '.', &value, NULL) || value < 0)
-		return rfl_import_bad_field(import, k->table == EXECUTIONS ? "KAvg" : "time", total,
-					    "a time");
+		return rfl_import_bad_field(import, k->i.table == EXECUTIONS ? "KAvg" : "time",
+					    total, "a time");
 	if (k->i.columns.at[COUNT] >= 0 && !rfl_import_launches(many, &count))
 		return rfl_import_bad_field(import, "instances", many, "a launch count");
-	if (k->table == COPIES_BYTES) {
+	if (import->table == COPIES_BYTES) {
 		if (k->size_unit > 0.0) {
 			k->copied_bytes += value * k->size_unit;
 			k->copies += (int64_t)count;
 		}
 		return RFL_OK;
 	}
-	if (k->table != COPIES_TIME)
+	if (import->table != COPIES_TIME)
 		return kernel_row(k, value / k->per_second, count);
 	if (k->per_second > 0) {
 		k->copied_s += value / k->per_second;
@@ -216,10 +223,8 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 					      NULL };
 	static const char *const headers[] = { "Time",  "Total",    "Start (", "PID,",
 					       "Count", "Duration", NULL };
-	const struct nsys *k = (const struct nsys *)import;
-
 	return !rfl_span_starts_any(ahead, around) &&
-	       (k->table != NO_TABLE || rfl_span_starts_any(ahead, headers));
+	       (import->table != NO_TABLE || rfl_span_starts_any(ahead, headers));
 }
 
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
@@ -231,9 +236,25 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	if (rfl_span_has(line, "Total Time") && rfl_span_has(line, "Instances") &&
 	    !rfl_span_has(line, ","))
 		k->column_form = true;
-	if (k->skipped[0] == '\0' && rfl_span_starts_any(line, failures))
+	/* "Processing [x.sqlite] with [.../reports/cuda_gpu_kern_sum.py]..." */
+	const size_t end = rfl_span_find(line, ".py]");
+	if (end < line.len)
+		k->elsewhere = is_elsewhere((struct rfl_span){ .at = line.at, .len = end });
+	if (rfl_span_starts_any(line, failures) &&
+	    (!rfl_span_starts(line, "SKIPPED") || rfl_span_has(line, "ernel")) &&
+	    k->skipped[0] == '\0')
 		rfl_span_copy(rfl_span_trim(line), k->skipped, sizeof(k->skipped));
 	return RFL_OK;
+}
+
+/* nsys names a file after its report: "report1_mpi_event_sum.csv". */
+static void begin(struct rfl_import *import, struct rfl_span head)
+{
+	const struct rfl_span file = rfl_span_of(rfl_path_base(import->in->name));
+
+	(void)head;
+	((struct nsys *)import)->elsewhere =
+		is_elsewhere((struct rfl_span){ file.at, rfl_span_find(file, ".") });
 }
 
 static enum rfl_rc end(struct rfl_import *import)
@@ -278,8 +299,13 @@ const struct rfl_importer rfl_importer_nsys = {
 	.summary = "nsys stats --format csv: summaries and traces of GPU kernels (times only)",
 	.size = sizeof(struct nsys),
 	.signs = signs,
+	.begin = begin,
 	.is_record = is_record,
 	.line = read_line,
-	.record = read_record,
+	.titles = titles,
+	.ntitles = COLUMNS,
+	.has_units = true,
+	.table = begin_table,
+	.record = read_row,
 	.end = end,
 };

@@ -53,7 +53,6 @@ static rfl_titles titles[] = { COLUMN_LIST(F) };
 
 struct nvprof {
 	struct rfl_import i;
-	enum table table;
 	bool want_units; /* the row after the header may contain units */
 	double per_second, size_unit;
 	int *metric; /* LAUNCHES: the builder's id per column, -1: none */
@@ -65,6 +64,7 @@ struct nvprof {
 	int64_t copies;
 	bool text_form;      /* the file has nvprof's aligned tables instead of CSV */
 	char complaint[200]; /* nvprof's first error or warning */
+	char cause[200];     /* the first one that explains why there are no kernels */
 };
 
 /* nvprof's prefixes are powers of 1024. */
@@ -132,49 +132,46 @@ static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_read
 	return true;
 }
 
-/* Begin a table if the record is a header. @param mine  set to whether it is a header */
-static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
+static enum rfl_rc begin_table(struct rfl_import *import, const struct rfl_columns *columns,
+			       int *table)
 {
 	static const char *const own[] = { "Device", "Context", "Stream",
 					   "Kernel", "Start",   "Correlation_ID" };
-	enum table table = NO_TABLE;
-	const struct rfl_columns columns = rfl_import_columns(&k->i, titles, COLUMNS, NULL);
-	const int *c = columns.at;
+	struct nvprof *k = (struct nvprof *)import;
+	const int *c = columns->at;
 
 	if (c[DEVICE] >= 0 && c[KERNEL] >= 0)
-		table = c[INVOCATIONS] < 0                  ? LAUNCHES
-			: c[METRIC] >= 0 && c[AVERAGE] >= 0 ? METRICS
-							    : EVENTS;
+		*table = c[INVOCATIONS] < 0                  ? LAUNCHES
+			 : c[METRIC] >= 0 && c[AVERAGE] >= 0 ? METRICS
+							     : EVENTS;
 	else if (c[START] >= 0 && c[DURATION] >= 0)
-		table = c[GRID] >= 0 ? TRACE : API_CALLS;
+		*table = c[GRID] >= 0 ? TRACE : API_CALLS;
 	else if (c[TIME] >= 0 && c[CALLS] >= 0)
-		table = k->aside ? API_CALLS : SUMMARY;
-	*mine = table != NO_TABLE;
-	if (!*mine)
+		*table = k->aside ? API_CALLS : SUMMARY;
+	else
 		return RFL_OK;
 	k->open = false;
-	k->table = table;
-	k->i.columns = columns;
-	k->want_units = table == TRACE || table == SUMMARY || table == LAUNCHES;
+	k->want_units = *table == TRACE || *table == SUMMARY || *table == LAUNCHES;
 	k->per_second = k->size_unit = 0.0;
-	k->any = k->any || (table != EVENTS && table != API_CALLS);
-	k->events = k->events || table == EVENTS;
-	k->calls = k->calls || table == API_CALLS;
-	if ((table == TRACE || table == SUMMARY) && c[NAME] < 0)
-		return rfl_import_refuse(&k->i, k->i.in->line, "the header has no column 'Name'");
-	if (table != LAUNCHES)
+	k->any = k->any || (*table != EVENTS && *table != API_CALLS);
+	k->events = k->events || *table == EVENTS;
+	k->calls = k->calls || *table == API_CALLS;
+	if ((*table == TRACE || *table == SUMMARY) && c[NAME] < 0)
+		return rfl_import_refuse(import, import->in->line,
+					 "the header has no column 'Name'");
+	if (*table != LAUNCHES)
 		return RFL_OK;
 	/* All other columns are metrics. */
 	k->device_given = true;
-	if (rfl_grow(&k->metric, &k->metric_cap, k->i.n, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i);
-	for (size_t i = 0; i < k->i.n; i++) {
-		struct rfl_span name = rfl_span_trim(k->i.f[i]);
+	rfl_reserve(&k->metric, &k->metric_cap, import->n);
+	for (size_t i = 0; i < import->n; i++) {
+		struct rfl_span name = rfl_span_trim(import->f[i]);
 		bool wanted = name.len > 0;
 
 		for (size_t j = 0; j < RFL_ARRAY_LEN(own); j++)
 			wanted = wanted && !rfl_span_is(name, own[j]);
-		k->metric[i] = wanted ? rfl_capture_metric_id(k->i.b, name.at, name.len, "") : -1;
+		k->metric[i] =
+			wanted ? rfl_capture_metric_id(import->b, name.at, name.len, "") : -1;
 	}
 	return RFL_OK;
 }
@@ -182,37 +179,33 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 /* --- rows ------------------------------------------------------------------------------------ */
 
 /* Store the name of the device: "GeForce GTX 1080 Ti (0)" without the index. */
-static enum rfl_rc give_device(struct nvprof *k)
+static void give_device(struct nvprof *k)
 {
 	struct rfl_span device = rfl_import_field(&k->i, DEVICE);
-	bool given = k->device_given;
 	char name[256];
 	size_t n = device.len;
 
+	if (!k->device_given && device.len > 0) {
+		while (n > 0 && device.at[n - 1] != '(')
+			n--;
+		if (n > 1 && device.at[device.len - 1] == ')')
+			device.len = n - 1;
+		rfl_span_copy(rfl_span_trim(device), name, sizeof(name));
+		rfl_capture_chip(k->i.b, NULL, name);
+	}
 	k->device_given = true; /* the builder accepts it only before the first metric */
-	if (given || device.len == 0)
-		return RFL_OK;
-	while (n > 0 && device.at[n - 1] != '(')
-		n--;
-	if (n > 1 && device.at[device.len - 1] == ')')
-		device.len = n - 1;
-	rfl_span_copy(rfl_span_trim(device), name, sizeof(name));
-	return rfl_capture_chip(k->i.b, NULL, name, k->i.err);
 }
 
 static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t launches)
 {
-	enum rfl_rc rc;
-
 	rfl_span_copy(kernel, k->kernel, sizeof(k->kernel));
 	rfl_span_copy(rfl_import_field(&k->i, DEVICE), k->device, sizeof(k->device));
-	if ((rc = give_device(k)) != RFL_OK ||
-	    (rc = rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL, k->i.err)) !=
-		    RFL_OK)
-		return rc;
-	k->open = true;
+	give_device(k);
+	enum rfl_rc rc =
+		rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL, k->i.err);
+	k->open = rc == RFL_OK;
 	rfl_capture_launches(k->i.b, launches);
-	return RFL_OK;
+	return rc;
 }
 
 /* Read a row: a metric over the invocations of a kernel. */
@@ -298,7 +291,7 @@ static enum rfl_rc launch_row(struct nvprof *k)
 /* Read a row of the trace or the summary: a kernel, a copy, or an API call, which is ignored. */
 static enum rfl_rc time_row(struct nvprof *k)
 {
-	bool trace = k->table == TRACE;
+	bool trace = k->i.table == TRACE;
 	enum column c = trace ? DURATION : TIME;
 	struct rfl_span name = rfl_import_field(&k->i, NAME), text = rfl_import_field(&k->i, c),
 			many = rfl_import_field(&k->i, CALLS), size = rfl_import_field(&k->i, SIZE),
@@ -321,36 +314,31 @@ static enum rfl_rc time_row(struct nvprof *k)
 		k->copies += (int64_t)calls;
 		return RFL_OK;
 	}
-	enum rfl_rc rc = give_device(k);
-	if (rc != RFL_OK)
-		return rc;
+	give_device(k);
 	return rfl_import_times(&k->i, trace ? without_correlation(name) : name,
 				rfl_import_shape(&k->i, BLOCK, block),
 				rfl_import_shape(&k->i, GRID, grid), (int64_t)calls, &time);
 }
 
-static enum rfl_rc read_record(struct rfl_import *import)
+static enum rfl_rc read_row(struct rfl_import *import)
 {
-	static enum rfl_rc (*const rows[])(struct nvprof *) = {
-		[METRICS] = metrics_row, [LAUNCHES] = launch_row, [TRACE] = time_row,
-		[SUMMARY] = time_row,    [API_CALLS] = NULL,
-	};
 	struct nvprof *k = (struct nvprof *)import;
-	bool header = false, unified = false;
+	const enum table table = (enum table)import->table;
+	bool unified = false;
 	struct rfl_reading with_unit;
-	struct rfl_span time;
 	double duration;
-	enum rfl_rc rc = begin_table(k, &header);
 
-	if (rc != RFL_OK || header || !rows[k->table])
-		return rc;
+	if (table == EVENTS || table == API_CALLS)
+		return RFL_OK;
 	/* The row of units: "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,". */
-	if (k->want_units && k->table == LAUNCHES && rfl_import_field(&k->i, DEVICE).len == 0) {
+	if (k->want_units && table == LAUNCHES && rfl_import_field(import, DEVICE).len == 0) {
 		k->want_units = false;
 		return RFL_OK;
 	}
-	if (k->want_units && k->table != LAUNCHES) {
-		time = rfl_import_field(&k->i, k->table == TRACE ? DURATION : TIME);
+	if (k->want_units && table != LAUNCHES) {
+		const struct rfl_span time =
+			rfl_import_field(import, table == TRACE ? DURATION : TIME);
+
 		k->per_second = rfl_import_per_second(time);
 		k->size_unit =
 			rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), rfl_import_field(&k->i, SIZE));
@@ -366,7 +354,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 	k->want_units = false;
 	/* Rows of unified memory: "[Unified Memory Memcpy DtoD]" has an additional field for the
 	 * second device, page faults have no duration, and no row has a size in the size column. */
-	for (size_t i = 0; i < import->n && k->table == TRACE; i++)
+	for (size_t i = 0; i < import->n && table == TRACE; i++)
 		unified = unified || rfl_span_starts(import->f[i], "[Unified Memory");
 	if (unified && rfl_span_number(rfl_import_field(&k->i, DURATION), &duration) &&
 	    duration >= 0) {
@@ -378,7 +366,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 		return RFL_OK;
 	if (import->n != import->columns.width)
 		return rfl_import_bad_width(import);
-	return rows[k->table](k);
+	return table == METRICS ? metrics_row(k) : table == LAUNCHES ? launch_row(k) : time_row(k);
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
@@ -395,47 +383,43 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 	if (line.len == 0 || rfl_span_starts(line, "=="))
 		return false;
 	if (line.at[0] == '"' || rfl_span_starts(line, "Time(%),") ||
-	    (k->want_units && k->table != NO_TABLE))
+	    (k->want_units && import->table != NO_TABLE))
 		return true;
-	return (k->table == TRACE || k->table == SUMMARY) && rfl_span_number_len(line) > 0 &&
-	       memchr(line.at, ',', line.len);
+	return (import->table == TRACE || import->table == SUMMARY) &&
+	       rfl_span_number_len(line) > 0 && memchr(line.at, ',', line.len);
 }
 
-/* Read a line of nvprof, "==7853== Profiling result:" or a warning, or of the application. A line
- * that ends in a colon is the title of a table, and ends the previous table. */
+/* Read a line of nvprof, "==7853== Profiling result:" or a warning, of the application, or of an
+ * aligned table. A line that ends in a colon is the title of a table, and ends the previous table.
+ */
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct nvprof *k = (struct nvprof *)import;
+	const bool mine = rfl_span_starts(line, "==");
 
-	if (!rfl_span_starts(line, "=="))
-		return RFL_OK;
 	line = rfl_span_trim(line);
-	if (k->complaint[0] == '\0' &&
-	    (rfl_span_has(line, "Error:") || rfl_span_has(line, "Warning:") ||
-	     rfl_span_has(line, "No kernels were profiled")))
+	const bool nothing = rfl_span_has(line, "No kernels were profiled") ||
+			     rfl_span_has(line, "No events/metrics were profiled") ||
+			     rfl_span_has(line, "No CUDA application was profiled");
+	const bool error = mine && rfl_span_has(line, "Error:");
+	const bool warning = mine && rfl_span_has(line, "Warning:");
+	if (k->complaint[0] == '\0' && (error || warning || nothing))
 		rfl_span_copy(line, k->complaint, sizeof(k->complaint));
-	if (!rfl_span_ends(line, ":"))
+	if (k->cause[0] == '\0' &&
+	    (error || nothing || (warning && rfl_span_has(line, "permission"))))
+		rfl_span_copy(line, k->cause, sizeof(k->cause));
+	k->text_form = k->text_form ||
+		       (!rfl_span_has(line, ",") &&
+			((rfl_span_has(line, "Time(%)") && rfl_span_has(line, "Calls")) ||
+			 (rfl_span_has(line, "Duration") && rfl_span_has(line, "Grid Size") &&
+			  rfl_span_has(line, "Block Size")))) ||
+		       (rfl_span_has(line, "Metric Description") && !rfl_span_has(line, "\""));
+	if (!mine || !rfl_span_ends(line, ":"))
 		return RFL_OK;
-	k->table = NO_TABLE;
+	import->table = NO_TABLE;
 	k->aside = rfl_span_has(line, "API calls:") || rfl_span_has(line, "NVTX result:") ||
 		   rfl_span_has(line, "OpenACC") || rfl_span_has(line, "OpenMP");
 	return RFL_OK;
-}
-
-static void begin(struct rfl_import *import, struct rfl_span head)
-{
-	struct nvprof *k = (struct nvprof *)import;
-	struct rfl_span line;
-
-	while (!k->text_form && rfl_span_next_line(&head, &line)) {
-		bool comma = rfl_span_has(line, ",");
-
-		k->text_form =
-			(!comma && rfl_span_has(line, "Time(%)") && rfl_span_has(line, "Calls")) ||
-			(!comma && rfl_span_has(line, "Grid Size") &&
-			 rfl_span_has(line, "Block Size") && rfl_span_has(line, "SrcMemType")) ||
-			(rfl_span_has(line, "Metric Description") && !rfl_span_has(line, "\""));
-	}
 }
 
 static enum rfl_rc end(struct rfl_import *import)
@@ -448,7 +432,7 @@ static enum rfl_rc end(struct rfl_import *import)
 			rfl_capture_note(import->b, "nvprof reports: %s", k->complaint);
 		return RFL_OK;
 	}
-	if (k->text_form || k->events || k->calls || k->complaint[0] == '\0')
+	if (k->text_form || k->events || k->calls || k->cause[0] == '\0')
 		return rfl_import_refuse(
 			import, 0, "%s",
 			k->text_form ? "an aligned nvprof table, not CSV; run nvprof with --csv"
@@ -459,8 +443,8 @@ static enum rfl_rc end(struct rfl_import *import)
 				   : "no nvprof table; run 'nvprof --csv --log-file FILE --metrics "
 				     "...'");
 	rfl_import_nothing_counted(
-		import, "nvprof reports '%s'; %s", k->complaint,
-		strstr(k->complaint, "permission")
+		import, "nvprof reports '%s'; %s", k->cause,
+		strstr(k->cause, "permission")
 			? "run nvprof as root, or set NVreg_RestrictProfilingToAdminUsers=0 for "
 			  "the nvidia module"
 			: "fix the problem and run nvprof --csv again");
@@ -490,10 +474,12 @@ const struct rfl_importer rfl_importer_nvprof = {
 	.summary = "nvprof --csv: metrics, the GPU trace, the summary of times",
 	.size = sizeof(struct nvprof),
 	.signs = signs,
-	.begin = begin,
 	.is_record = is_record,
 	.line = read_line,
-	.record = read_record,
+	.titles = titles,
+	.ntitles = COLUMNS,
+	.table = begin_table,
+	.record = read_row,
 	.end = end,
 	.fini = fini,
 };

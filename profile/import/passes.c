@@ -69,46 +69,43 @@ struct pair {
 	bool *used;                    /* owned: ranges of `b` that are in `same` */
 };
 
-/* A range by kind, name, block and grid. @return its number, from 1; 0: out of memory */
+/* A range by kind, name, block and grid: its number, from 1. */
 static uint32_t number_of(struct rfl_keys *kernels, struct rfl_arena *arena,
 			  const struct rfl_range *r)
 {
-	char *key = rfl_arena_printf(arena, "%d\n%s\n%s\n%s", (int)r->kind, r->name,
-				     r->block ? r->block : "", r->grid ? r->grid : "");
+	const char *key = rfl_arena_printf(arena, "%d\n%s\n%s\n%s", (int)r->kind, r->name,
+					   r->block ? r->block : "", r->grid ? r->grid : "");
 
-	return key ? rfl_keys_add(kernels, arena, key, strlen(key), NULL) : 0;
+	return rfl_keys_add(kernels, arena, key, strlen(key), NULL);
 }
 
-/* Pair the kernels. `n` is set to the number of kernels that both have; 0 if `differs`, which is
- * set to the first kernel with a different launch count. Returns false if out of memory. */
-static bool pair_kernels(struct pair *p, size_t *n, const struct rfl_range **differs)
+/* Pair the kernels. Returns the number of kernels that both have; 0 if `differs`, which is set to
+ * the first kernel with a different launch count. */
+static size_t pair_kernels(struct pair *p, const struct rfl_range **differs)
 {
 	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_keys kernels = { 0 };
-	bool ok = arena;
+	size_t n = 0;
 
 	/* ranges of a capture differ in kind, name, block or grid: those of `b` are numbered in
 	 * order */
-	for (size_t i = 0; i < p->b->nranges && ok; i++)
-		ok = number_of(&kernels, arena, &p->b->ranges[i]) > 0;
-	*n = 0;
-	for (size_t i = 0; i < p->a->nranges && ok && !*differs; i++) {
+	for (size_t i = 0; i < p->b->nranges; i++)
+		(void)number_of(&kernels, arena, &p->b->ranges[i]);
+	for (size_t i = 0; i < p->a->nranges && !*differs; i++) {
 		const struct rfl_range *r = &p->a->ranges[i];
 		const uint32_t number = number_of(&kernels, arena, r);
 
-		ok = number > 0;
-		if (!ok || number > p->b->nranges)
+		if (number > p->b->nranges)
 			continue;
 		if (p->b->ranges[number - 1].launches != r->launches)
 			*differs = r;
 		p->same[i] = &p->b->ranges[number - 1];
 		p->used[number - 1] = true;
-		++*n;
+		n++;
 	}
-	*n = *differs ? 0 : *n;
 	rfl_keys_fini(&kernels);
 	rfl_arena_free(arena);
-	return ok;
+	return *differs ? 0 : n;
 }
 
 /* Append the join of a pair. */
@@ -137,7 +134,7 @@ static enum rfl_rc join(const struct pair *p, struct rfl_captures *to, struct rf
 		rfl_capture_steps(builder, a->steps, (a->passes < 1 ? 1 : a->passes) + 1);
 		rfl_capture_left_out(builder, a->rows_left_out + b->rows_left_out);
 		builder->capture.unused_metrics = a->unused_metrics + b->unused_metrics;
-		rc = rfl_capture_finish(builder, to, err);
+		rfl_capture_finish(builder, to);
 	}
 	rfl_capture_builder_free(builder);
 	return rc;
@@ -149,7 +146,6 @@ static enum rfl_rc join_pair(struct rfl_captures *c, size_t i, size_t j,
 {
 	struct pair p = { .a = c->captures[i], .b = c->captures[j] };
 	const struct rfl_range *differs = NULL;
-	size_t shared = 0;
 	struct rfl_err why = RFL_ERR_INIT;
 	size_t n = c->n;
 	enum rfl_rc rc = RFL_OK;
@@ -159,9 +155,7 @@ static enum rfl_rc join_pair(struct rfl_captures *c, size_t i, size_t j,
 		return RFL_OK;
 	p.same = rfl_alloc_array(p.a->nranges, sizeof(*p.same));
 	p.used = rfl_alloc_array(p.b->nranges, sizeof(*p.used));
-	if (!p.same || !p.used || !pair_kernels(&p, &shared, &differs))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", p.b->path);
-	else if (shared > 0)
+	if (pair_kernels(&p, &differs) > 0)
 		rc = join(&p, c, err);
 	if (differs && options->warn) {
 		(void)rfl_fail(&why, RFL_EFORMAT, 0,

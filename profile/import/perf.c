@@ -16,6 +16,7 @@
 #include "base/file.h"
 
 #define PARTS_MAX   4096
+#define EVENT_MAX   1024
 #define LEAST_SHARE 50.0 /* percent of the time */
 
 /* An event on one of its PMUs: hybrid processors have two for their cores, and memory controllers
@@ -31,11 +32,11 @@ struct rfl_perf_part {
 
 /* The name of an event in the formulas, and its unit. */
 struct name {
-	char name[160];
-	char pmu[64];       /* "cpu_core", "uncore_imc_3"; "": none */
-	const char *unit;   /* SI base unit */
-	double scale;       /* factor to that unit, as in struct rfl_unit */
-	char modifiers[16]; /* "u", "k"; "": none */
+	char name[EVENT_MAX + 1];
+	char pmu[EVENT_MAX + 1]; /* "cpu_core", "uncore_imc_3"; "": none */
+	const char *unit;        /* SI base unit */
+	double scale;            /* factor to that unit, as in struct rfl_unit */
+	char modifiers[16];      /* "u", "k"; "": none */
 };
 
 /* Other names for events that formulas use. */
@@ -79,7 +80,9 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 	size_t slash, n = event.len;
 	bool core;
 
-	*ret = (struct name){ .unit = "", .scale = 1.0 };
+	ret->name[0] = ret->pmu[0] = ret->modifiers[0] = '\0';
+	ret->unit = "";
+	ret->scale = 1.0;
 	/* modifiers: ":u", ":ukP", "/u" */
 	while (n > 0 && strchr("ukhGHpPSDWeIb", event.at[n - 1]) && event.at[n - 1] != '\0')
 		n--;
@@ -109,8 +112,8 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 		n--;
 	if (n > 1 && n < pmu.len && pmu.at[n - 1] == '_')
 		pmu.len = n - 1;
-	(void)snprintf(ret->name, sizeof(ret->name), "%.*s/%.*s/", (int)(pmu.len & 63), pmu.at,
-		       (int)(body.len & 127), body.at);
+	(void)snprintf(ret->name, sizeof(ret->name), "%.*s/%.*s/", (int)pmu.len, pmu.at,
+		       (int)body.len, body.at);
 named:
 	for (size_t i = 0; i < RFL_ARRAY_LEN(aliases); i++)
 		if (strcmp(ret->name, aliases[i].alias) == 0) {
@@ -151,7 +154,7 @@ static const struct rfl_perf_part *find_event(const struct rfl_perf *k, const ch
 	return NULL;
 }
 
-/* Find the part to which a row belongs, or add it. NULL: out of memory. */
+/* Find the part to which a row belongs, or add it. */
 static struct rfl_perf_part *part_of(struct rfl_perf *k, const struct name *name)
 {
 	struct rfl_perf_part *p;
@@ -160,9 +163,8 @@ static struct rfl_perf_part *part_of(struct rfl_perf *k, const struct name *name
 		if (strcmp(p->event, name->name) == 0 && strcmp(p->pmu, name->pmu) == 0 &&
 		    strcmp(p->modifiers, name->modifiers) == 0)
 			return p;
-	if (rfl_grow(&k->parts, &k->cap, k->nparts + 1, SIZE_MAX, NULL) != RFL_OK)
-		return NULL;
-	p = &k->parts[k->nparts];
+	rfl_reserve(&k->parts, &k->cap, k->nparts + 1);
+	p = &k->parts[k->nparts++];
 	*p = (struct rfl_perf_part){
 		.event = rfl_arena_strdup(k->i.arena, name->name),
 		.unit = name->unit,
@@ -170,9 +172,6 @@ static struct rfl_perf_part *part_of(struct rfl_perf *k, const struct name *name
 		.modifiers = rfl_arena_strdup(k->i.arena, name->modifiers),
 		.running = 100.0,
 	};
-	if (!p->event || !p->pmu || !p->modifiers)
-		return NULL;
-	k->nparts++;
 	return p;
 }
 
@@ -186,6 +185,10 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 	bool is_new;
 	struct name name;
 
+	if (row->event.len > EVENT_MAX)
+		return rfl_import_bad_row(&k->i, NULL,
+					  "the event '%.*s...' has more than %d characters",
+					  RFL_SPAN_ARG(row->event), EVENT_MAX);
 	if (!name_event(row->event, row->unit, &name))
 		return rfl_import_bad_row(&k->i, "unit", "'%.*s' of %.*s is not a known unit",
 					  RFL_SPAN_ARG(row->unit), RFL_SPAN_ARG(row->event));
@@ -200,12 +203,9 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 	if (k->nparts >= PARTS_MAX)
 		return rfl_import_refuse(&k->i, k->i.in->line, "more than %d events", PARTS_MAX);
 	struct rfl_perf_part *part = part_of(k, &name);
-	if (!part)
-		return rfl_import_no_memory(&k->i);
 	/* perf prints an event once for each group that contains it: use only the first count. */
 	key.part = (uint64_t)(part - k->parts);
-	if (rfl_keys_add(&k->rows, k->i.arena, &key, sizeof(key), &is_new) == 0)
-		return rfl_import_no_memory(&k->i);
+	(void)rfl_keys_add(&k->rows, k->i.arena, &key, sizeof(key), &is_new);
 	if (!is_new) {
 		rfl_capture_note(k->i.b, "perf repeated an event: the first count is used");
 		return RFL_OK;
@@ -318,7 +318,7 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 	ret->all.half_digit += ret->all.value * 0.005 / shares;
 }
 
-static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *first)
+static void give_event(struct rfl_perf *k, const struct rfl_perf_part *first)
 {
 	struct rfl_reading r = { .name = first->event, .unit = first->unit };
 	struct rfl_arena *arena = k->i.arena;
@@ -367,15 +367,10 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 		r.reason = "rounded to the printed digits; perf stat -j prints more";
 	} else {
 		r.validity = RFL_VALID;
-		r.reason = "";
 	}
 	if (r.validity == RFL_VALID_UNAVAILABLE)
 		r.value = NAN;
-	if (!r.reason)
-		return rfl_import_no_memory(&k->i);
-	r.reason = r.reason[0] ? r.reason : NULL;
 	(void)rfl_import_give(&k->i, &r);
-	return RFL_OK;
 }
 
 static void empty(struct rfl_perf *k)
@@ -413,7 +408,7 @@ static enum rfl_rc flush(struct rfl_perf *k)
 	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
 	for (size_t i = 0; i < k->nparts && rc == RFL_OK; i++)
 		if (find_event(k, k->parts[i].event) == &k->parts[i])
-			rc = give_event(k, &k->parts[i]);
+			give_event(k, &k->parts[i]);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(times) && rc == RFL_OK; i++)
 		if (!isnan(times[i].value) && !find_event(k, times[i].name))
 			(void)rfl_import_give(&k->i, &times[i]);

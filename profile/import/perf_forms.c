@@ -23,6 +23,7 @@ static enum rfl_perf_state state_of(struct rfl_span value)
 
 static const char header[] = "Performance counter stats for ";
 static const char interval_header[] = "counts unit events";
+static const char averages[] = "values are averages over perf's repeated runs";
 
 /* The decimal sign that a number shows; 0: none. In a count, a sign separates groups. */
 static char decimal_of(struct rfl_span s, bool count)
@@ -199,7 +200,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 		}
 		rc = rfl_perf__begin(k, name);
 		if (rc == RFL_OK && rfl_span_has(line, " runs)"))
-			rfl_capture_note(k->i.b, "values are averages over perf's repeated runs");
+			rfl_capture_note(k->i.b, "%s", averages);
 		return rc;
 	}
 	if (comment && rfl_span_has(line, interval_header)) {
@@ -369,6 +370,8 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 			(void)number(at(&f, metric), &row.cpus_utilized, NULL);
 		if (f.interval && rfl_span_number(row.time, &k->elapsed))
 			k->intervals = true;
+		if (rfl_span_ends(at(&f, f.value + 3), "%"))
+			rfl_capture_note(k->i.b, "%s", averages);
 		return rfl_perf__row(k, &row);
 	}
 	if (k->separator == ',' &&
@@ -421,8 +424,6 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 	if (line.len == 0 || line.at[0] != '{')
 		return RFL_OK;
 	enum rfl_rc rc = rfl_json_loads(line.at, line.len, "", &o, &why);
-	if (rc == RFL_ENOMEM)
-		return rfl_import_no_memory(&k->i);
 	if (rc != RFL_OK || !json_is_object(o)) {
 		json_decref(o);
 		/* a decimal comma: `"pcnt-running" : 85,00` */

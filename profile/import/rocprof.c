@@ -84,7 +84,6 @@ struct cell {
 
 struct rocprof {
 	struct rfl_import i;
-	enum table table;
 	size_t tables;
 
 	struct {
@@ -107,7 +106,9 @@ struct rocprof {
 	int64_t process;
 	uint64_t dispatch;
 	char agent[64];
-	bool several_agents, timed, counted;
+	bool several_agents, timed, counted, averaged;
+	bool elsewhere;              /* the file is named after other statistics */
+	bool statistics, any_kernel; /* any_kernel: a name that only a kernel can have */
 	int64_t rows;
 };
 
@@ -144,12 +145,10 @@ static int counter_id(struct rocprof *k, struct rfl_span title, enum form *form)
 	}
 	rfl_span_copy(title, name, sizeof(name));
 	int id = name[0] == '\0' ? -1 : rfl_capture_metric_id(k->i.b, name, strlen(name), "");
-	if (id >= 0 && (size_t)id >= k->ncells) {
-		if (rfl_grow(&k->cells, &k->cells_cap, (size_t)id + 1, SIZE_MAX, NULL) != RFL_OK)
-			return -2; /* out of memory */
-		for (; k->ncells <= (size_t)id; k->ncells++)
-			k->cells[k->ncells] = (struct cell){ 0 };
-	}
+	if (id >= 0)
+		rfl_reserve(&k->cells, &k->cells_cap, (size_t)id + 1);
+	for (; id >= 0 && k->ncells <= (size_t)id; k->ncells++)
+		k->cells[k->ncells] = (struct cell){ 0 };
 	return id;
 }
 
@@ -165,21 +164,17 @@ static bool is_repeated(const struct rocprof *k, size_t column)
 }
 
 /* Request the counters of a table with a column for each. */
-static enum rfl_rc find_counters(struct rocprof *k)
+static void find_counters(struct rocprof *k, const struct rfl_columns *columns)
 {
-	if (rfl_grow(&k->counters, &k->counters_cap, k->i.n, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i);
+	rfl_reserve(&k->counters, &k->counters_cap, k->i.n);
 	for (size_t i = 0; i < k->i.n; i++) {
 		const struct rfl_span title = rfl_span_trim(k->i.f[i]);
 		bool known = is_other(title) || is_repeated(k, i);
 
 		for (size_t c = 0; c < COLUMNS; c++)
-			known = known || k->i.columns.at[c] == (int)i;
+			known = known || columns->at[c] == (int)i;
 		k->counters[i].id = known ? -1 : counter_id(k, title, &k->counters[i].form);
-		if (k->counters[i].id == -2)
-			return rfl_import_no_memory(&k->i);
 	}
-	return RFL_OK;
 }
 
 static void forget_counters(struct rocprof *k)
@@ -206,46 +201,38 @@ static void close_dispatch(struct rocprof *k)
 	k->open = false;
 }
 
-/* Begin a table if the record is a header. */
-static enum rfl_rc begin_table(struct rocprof *k, bool *mine)
+static enum rfl_rc begin_table(struct rfl_import *import, const struct rfl_columns *columns,
+			       int *table)
 {
-	enum table table = NO_TABLE;
-	struct rfl_columns columns;
-	const int *c = columns.at;
+	struct rocprof *k = (struct rocprof *)import;
+	const int *c = columns->at;
 
-	*mine = false;
-	if (rfl_span_number_len(k->i.f[0]) > 0)
-		return RFL_OK;
-	columns = rfl_import_columns(&k->i, titles, COLUMNS, NULL);
 	if (c[KERNEL] >= 0 && c[CALLS] >= 0 && c[TOTAL] >= 0)
-		table = STATISTICS;
+		*table = STATISTICS;
 	else if (c[KERNEL] >= 0 && c[DISPATCH] >= 0)
-		table = c[COUNTER] >= 0 && c[VALUE] >= 0 ? COUNTERS : DISPATCHES;
-	*mine = table != NO_TABLE;
-	if (!*mine)
+		*table = c[COUNTER] >= 0 && c[VALUE] >= 0 ? COUNTERS : DISPATCHES;
+	else
 		return RFL_OK;
 	close_dispatch(k);
 	k->begun = false;
-	k->table = table;
 	k->tables++;
-	k->i.columns = columns;
-	return table == DISPATCHES ? find_counters(k) : RFL_OK;
+	if (*table == DISPATCHES)
+		find_counters(k, columns);
+	return RFL_OK;
 }
 
 /* --- dispatches ------------------------------------------------------------------------------ */
 
-/* Set a counter of the current dispatch. The first value wins. @param same  false: it has another
- * one */
-static enum rfl_rc set_counter(struct rocprof *k, int id, enum form form, double value, bool *same)
+/* Set a counter of the current dispatch; the first value wins. Returns false if it has another
+ * one. */
+static bool set_counter(struct rocprof *k, int id, enum form form, double value)
 {
 	struct cell *cell = &k->cells[id];
 	double *have = &cell->value[form];
+	bool same = true;
 
-	*same = true;
 	if (!cell->has[WHOLE] && !cell->has[SUM] && !cell->has[INSTANCE]) {
-		if (rfl_grow(&k->touched, &k->touched_cap, k->ntouched + 1, SIZE_MAX, NULL) !=
-		    RFL_OK)
-			return rfl_import_no_memory(&k->i);
+		rfl_reserve(&k->touched, &k->touched_cap, k->ntouched + 1);
 		k->touched[k->ntouched++] = id;
 	}
 	if (form == INSTANCE)
@@ -253,9 +240,9 @@ static enum rfl_rc set_counter(struct rocprof *k, int id, enum form form, double
 	else if (!cell->has[form])
 		*have = value;
 	else
-		*same = *have == value || (isnan(*have) && isnan(value));
+		same = *have == value || (isnan(*have) && isnan(value));
 	cell->has[form] = true;
-	return RFL_OK;
+	return same;
 }
 
 /* Read a value: NaN if it is missing. */
@@ -267,24 +254,38 @@ static bool read_value(struct rfl_span s, double *ret)
 	return rfl_num_is_missing(s.at, s.len);
 }
 
+/* Read a timestamp in ns: an integer, which a double may not hold, and perhaps a fraction. */
+static bool read_stamp(struct rfl_span s, uint64_t *whole, double *fraction)
+{
+	const size_t point = rfl_span_find(s, ".");
+	const struct rfl_span rest = rfl_span_from(s, point);
+
+	*fraction = 0;
+	return rfl_import_integer((struct rfl_span){ s.at, point }, whole) &&
+	       (rest.len < 2 || (rfl_span_number(rest, fraction) && *fraction < 1));
+}
+
 static void give_time(struct rocprof *k)
 {
 	struct rfl_reading time = { .name = "timestamps", .unit = "s", .value = NAN };
+	double start_ns, end_ns; /* fractions */
 	uint64_t start, end;
 
 	if (rfl_import_field(&k->i, START).len == 0 || rfl_import_field(&k->i, END).len == 0)
 		return;
-	/* nanoseconds; "8.1097E+14" is from a spreadsheet */
-	if (!rfl_import_integer(rfl_import_field(&k->i, START), &start) ||
-	    !rfl_import_integer(rfl_import_field(&k->i, END), &end))
+	/* "8.1097E+14" is from a spreadsheet */
+	if (!read_stamp(rfl_import_field(&k->i, START), &start, &start_ns) ||
+	    !read_stamp(rfl_import_field(&k->i, END), &end, &end_ns))
 		time.reason =
 			"the timestamps are not integers; a spreadsheet may have rounded them";
-	else if (start >= end)
+	else if (start > end || (double)(end - start) + end_ns - start_ns <= 0)
 		time.reason = "the kernel's end is not after its start";
 	else
-		time.value = (double)(end - start) / 1e9;
+		time.value = ((double)(end - start) + end_ns - start_ns) / 1e9;
 	if (time.reason)
 		time.validity = RFL_VALID_UNAVAILABLE;
+	else if (start_ns != 0 || end_ns != 0)
+		k->averaged = true; /* over the passes of rocprof-compute */
 	k->timed = true;
 	(void)rfl_import_give(&k->i, &time);
 }
@@ -320,20 +321,18 @@ static struct rfl_span kernel_name(struct rfl_span name)
 
 /* Find a channel of the dispatch, or remember it: channels are added up, and one that is repeated
  * must not count twice. @param same  false: it has another value */
-static enum rfl_rc find_channel(struct rocprof *k, struct rfl_span name, double value, bool *found,
-				bool *same)
+static bool find_channel(struct rocprof *k, struct rfl_span name, double value, bool *same)
 {
 	bool added;
 	const uint32_t number = rfl_keys_add(&k->channels, k->i.arena, name.at, name.len, &added);
 
-	if (number == 0 || rfl_grow(&k->channel, &k->channel_cap, number, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i);
+	rfl_reserve(&k->channel, &k->channel_cap, number);
 	struct channel *c = &k->channel[number - 1];
-	*found = !added && c->row == k->rows;
-	*same = !*found || c->value == value || (isnan(c->value) && isnan(value));
-	if (!*found)
+	const bool found = !added && c->row == k->rows;
+	*same = !found || c->value == value || (isnan(c->value) && isnan(value));
+	if (!found)
 		*c = (struct channel){ .row = k->rows, .value = value };
-	return RFL_OK;
+	return found;
 }
 
 /* Begin the dispatch of a row. Grids are in threads in the file and in blocks in the capture. */
@@ -364,11 +363,9 @@ static enum rfl_rc open_dispatch(struct rocprof *k)
 /* Set the counters of a row with a column for each. Columns that no formula uses may be text. */
 static enum rfl_rc set_counters(struct rocprof *k)
 {
-	enum rfl_rc rc = RFL_OK;
 	double value;
-	bool same;
 
-	for (size_t i = 0; i < k->i.n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < k->i.n; i++) {
 		if (k->counters[i].id < 0)
 			continue;
 		if (!read_value(rfl_span_trim(k->i.f[i]), &value) &&
@@ -377,9 +374,9 @@ static enum rfl_rc set_counters(struct rocprof *k)
 			return rfl_import_bad_field(&k->i, NULL, k->i.f[i], "a number");
 		}
 		k->counted = true;
-		rc = set_counter(k, k->counters[i].id, k->counters[i].form, value, &same);
+		(void)set_counter(k, k->counters[i].id, k->counters[i].form, value);
 	}
-	return rc == RFL_OK ? open_dispatch(k) : rc;
+	return open_dispatch(k);
 }
 
 /* Set the counter of a row of COUNTERS. */
@@ -399,44 +396,35 @@ static enum rfl_rc set_one_counter(struct rocprof *k, bool new)
 	if (rc != RFL_OK)
 		return rc;
 	k->counted = true;
-	int id = counter_id(k, name, &form);
-	if (id == -2)
-		return rfl_import_no_memory(&k->i);
-	if (id < 0)
-		return RFL_OK;
-	if (form == INSTANCE)
-		rc = find_channel(k, name, value, &found, &same);
-	if (rc == RFL_OK && !found)
-		rc = set_counter(k, id, form, value, &same);
-	if (rc == RFL_OK && !same)
+	const int id = counter_id(k, name, &form);
+	if (id >= 0 && form == INSTANCE)
+		found = find_channel(k, name, value, &same);
+	if (id >= 0 && !found)
+		same = set_counter(k, id, form, value);
+	if (!same)
 		return rfl_import_bad_row(&k->i, titles[COUNTER][0],
 					  "'%.*s' has two different values for this dispatch",
 					  RFL_SPAN_ARG(name));
-	return rc;
+	return RFL_OK;
 }
 
 /* Read a row of COUNTERS or DISPATCHES. */
 static enum rfl_rc dispatch_row(struct rocprof *k)
 {
+	const bool counters = k->i.table == COUNTERS;
 	const struct rfl_span id = rfl_import_field(&k->i, DISPATCH),
 			      process = rfl_import_field(&k->i, PROCESS);
 	const int64_t pid = process.len > 0 ? (int64_t)rfl_hash64(0, process.at, process.len)
 					    : -(int64_t)k->tables;
 	uint64_t dispatch;
-	bool same, new, is_new = true;
-	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_import_integer(id, &dispatch))
 		return rfl_import_bad_field(&k->i, titles[DISPATCH][0], id, "a number");
-	same = k->begun && k->table == COUNTERS && pid == k->process && dispatch == k->dispatch;
-	new = !k->open || !same;
+	const bool same = k->begun && counters && pid == k->process && dispatch == k->dispatch;
+	const bool new = !k->open || !same;
 	if (new)
 		close_dispatch(k);
-	if (!same)
-		rc = rfl_import_launch(&k->i, pid, dispatch, &is_new);
-	if (rc != RFL_OK)
-		return rc;
-	if (!is_new)
+	if (!same && !rfl_import_launch(&k->i, pid, dispatch))
 		return rfl_import_bad_row(&k->i, titles[DISPATCH][0],
 					  "dispatch %" PRIu64
 					  " was already read; keep its rows together, and one run "
@@ -445,31 +433,84 @@ static enum rfl_rc dispatch_row(struct rocprof *k)
 	k->begun = true;
 	k->process = pid;
 	k->dispatch = dispatch;
-	return k->table == DISPATCHES ? set_counters(k) : set_one_counter(k, new);
+	return counters ? set_one_counter(k, new) : set_counters(k);
 }
 
-/* Whether statistics are those of API calls, copies or markers. Functions of HIP are hipMemcpy,
- * ..., without the parentheses of most kernels. */
+/* --- statistics ------------------------------------------------------------------------------ */
+
+/* Whether a file is named after statistics of API calls, copies or markers: rocprofv3 writes
+ * 123_marker_api_stats.csv, rocprof results.copy_stats.csv, with the columns of kernels. */
+static bool is_elsewhere(struct rfl_span file)
+{
+	static const char *const words[] = { "marker", "copy",  "hip",    "hsa",  "rccl", "scratch",
+					     "alloc",  "roctx", "domain", "ompt", "api" };
+	bool found = false;
+
+	file.len = rfl_span_find(file, "stats");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
+		found = found || rfl_span_has(file, words[i]);
+	return found && !rfl_span_has(file, "kernel");
+}
+
+/* Whether a name is that of an API call, a copy or a marker. Functions of HIP and RCCL are
+ * hipMemcpy, ncclAllReduce, ..., without the parentheses of most kernels. */
 static bool is_call(struct rfl_span name)
 {
-	static const char *const calls[] = {
-		"hsa_",    "MEMORY_COPY_", "CopyHost", "CopyDevice",      "HIP_", "HSA_",
-		"MARKER_", "ROCTX",        "__hipPu",  "KERNEL_DISPATCH", NULL
-	};
+	static const char *const calls[] = { "hsa_",       "MEMORY_",         "async-copy",
+					     "CopyHost",   "CopyDevice",      "HIP_",
+					     "HSA_",       "MARKER_",         "ROCTX",
+					     "SCRATCH_",   "RCCL_",           "ROCDECODE_",
+					     "ROCJPEG_",   "rocDec",          "rocJpeg",
+					     "omp_target", "ompt_",           "OMPT",
+					     "__hipPu",    "KERNEL_DISPATCH", NULL };
+	const size_t prefix = rfl_span_starts(name, "hip")    ? 3
+			      : rfl_span_starts(name, "nccl") ? 4
+							      : 0;
 
 	return rfl_span_starts_any(name, calls) ||
-	       (rfl_span_starts(name, "hip") && name.len > 3 && name.at[3] >= 'A' &&
-		name.at[3] <= 'Z' && !rfl_span_has(name, "("));
+	       (prefix > 0 && name.len > prefix && name.at[prefix] >= 'A' &&
+		name.at[prefix] <= 'Z' && !rfl_span_has(name, "("));
+}
+
+/* Whether only a kernel can have this name: arguments, mangled, or of a library. */
+static bool is_kernel(struct rfl_span name)
+{
+	static const char *const kernels[] = { "_Z", "Cijk_", "__amd_", NULL };
+
+	return rfl_span_has(name, "(") || rfl_span_has(name, "<") || rfl_span_ends(name, ".kd") ||
+	       rfl_span_starts_any(name, kernels);
+}
+
+/* Join the name of a kernel in the first column, which rocprof writes without quotes, so that
+ * commas in it look like delimiters. The other columns, which are numbers, are the last fields.
+ * Returns false for another kind of row. */
+static bool join_name(struct rfl_import *import, struct rfl_span *name)
+{
+	const size_t more = import->n - import->columns.width;
+	const struct rfl_span first = import->f[0], last = import->f[more];
+	double number;
+
+	for (size_t i = 0; i < import->n; i++)
+		if (i < more ? import->f[i].at + import->f[i].len + 1 != import->f[i + 1].at
+			     : i > more && !rfl_span_number(import->f[i], &number))
+			return false;
+	*name = (struct rfl_span){ first.at, (size_t)(last.at - first.at) + last.len };
+	import->f += more;
+	import->n -= more;
+	return true;
 }
 
 /* Read a row of STATISTICS: a kernel with the sum of its times. */
 static enum rfl_rc statistics_row(struct rocprof *k)
 {
-	const struct rfl_span name = rfl_import_field(&k->i, KERNEL);
+	struct rfl_span name = rfl_import_field(&k->i, KERNEL);
 	struct rfl_reading time = { .name = "timestamps", .unit = "s" };
 	double calls;
 
-	if (is_call(name))
+	if (k->i.n > k->i.columns.width &&
+	    (k->i.columns.at[KERNEL] != 0 || !join_name(&k->i, &name)))
+		return rfl_import_bad_width(&k->i);
+	if (k->elsewhere || is_call(name))
 		return rfl_import_refuse(&k->i, k->i.in->line,
 					 "statistics of '%.*s', not of kernels; import the file "
 					 "*_kernel_stats.csv",
@@ -482,27 +523,24 @@ static enum rfl_rc statistics_row(struct rocprof *k)
 					    "a time");
 	time.value /= 1e9;
 	k->rows++;
+	k->statistics = true;
+	k->any_kernel = k->any_kernel || is_kernel(name);
 	return rfl_import_times(&k->i, kernel_name(name), NULL, NULL, (int64_t)calls, &time);
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-static enum rfl_rc read_record(struct rfl_import *import)
+static enum rfl_rc read_row(struct rfl_import *import)
 {
 	struct rocprof *k = (struct rocprof *)import;
-	bool header = false;
+	const bool statistics = import->table == STATISTICS;
 
-	if (import->n == 1 && rfl_span_trim(import->f[0]).len == 0)
-		return RFL_OK;
-	enum rfl_rc rc = begin_table(k, &header);
-	if (rc != RFL_OK || header || k->table == NO_TABLE)
-		return rc;
-	if (import->n != import->columns.width)
+	if (statistics ? import->n < import->columns.width : import->n != import->columns.width)
 		return rfl_import_bad_width(import);
 	if (import->in->torn)
 		rfl_import_warn(import, "no line break follows; if the file is cut off here, the "
 					"last figure is wrong");
-	return k->table == STATISTICS ? statistics_row(k) : dispatch_row(k);
+	return statistics ? statistics_row(k) : dispatch_row(k);
 }
 
 /* Other lines may precede the first header. */
@@ -510,7 +548,7 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
 	static const char *const headers[] = { "Dispatch_I", "KernelName", "TotalDurationNs",
 					       "Correlation_I", "Kind" };
-	bool record = ((const struct rocprof *)import)->table != NO_TABLE;
+	bool record = import->table != NO_TABLE;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(headers) && !record; i++)
 		record = rfl_span_has(ahead, headers[i]);
@@ -525,6 +563,13 @@ static const char *choose_formulas(struct rfl_span head)
 	return NULL;
 }
 
+static void begin(struct rfl_import *import, struct rfl_span head)
+{
+	(void)head;
+	((struct rocprof *)import)->elsewhere =
+		is_elsewhere(rfl_span_of(rfl_path_base(import->in->name)));
+}
+
 static enum rfl_rc end(struct rfl_import *import)
 {
 	struct rocprof *k = (struct rocprof *)import;
@@ -534,6 +579,11 @@ static enum rfl_rc end(struct rfl_import *import)
 		return rfl_import_refuse(import, 0,
 					 "no kernels; run rocprofv3 with --kernel-trace or --pmc, "
 					 "and --output-format csv");
+	if (k->statistics && !k->any_kernel)
+		rfl_capture_note(import->b, "the rows are read as kernels; the statistics of "
+					    "markers and API calls have the same columns");
+	if (k->averaged)
+		rfl_capture_note(import->b, "times are means over the passes of rocprof-compute");
 	if (k->several_agents)
 		rfl_capture_note(import->b, "the kernels of several GPUs are added up");
 	if (k->timed && k->counted)
@@ -573,8 +623,12 @@ const struct rfl_importer rfl_importer_rocprof = {
 	.size = sizeof(struct rocprof),
 	.signs = signs,
 	.choose_formulas = choose_formulas,
+	.begin = begin,
 	.is_record = is_record,
-	.record = read_record,
+	.titles = titles,
+	.ntitles = COLUMNS,
+	.table = begin_table,
+	.record = read_row,
 	.end = end,
 	.fini = fini,
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "profile/import/impl.h"
 
 /* The figures, with perf's names for those that perf has. */
@@ -32,8 +33,20 @@ static const struct {
 } figures[] = { FIGURE_LIST(F) };
 #undef F
 
+enum form {
+	GNU,   /* time -v: "<label>: <value>" */
+	BSD,   /* time -l: "<value>  <label>" */
+	SHELL, /* bash, `time -p`: "<label> <value>"; BSD: "<value> <label>", on one line */
+	/* the default lines of GNU time: "0.01user 0.00system 0:00.02elapsed 95%CPU (...
+	 * 1920maxresident)k", "0inputs+0outputs (0major+132minor)pagefaults 0swaps" */
+	BRIEF,
+};
+
 struct block {
 	struct rfl_import i;
+	enum form form;              /* of the open block */
+	double before[FIGURES];      /* the figures of the previous block, which GNU time wrote */
+	double half_before[FIGURES]; /* half a unit of their last digits */
 	bool any, open;
 	bool mine;         /* the current line was printed by time */
 	bool rss_in_bytes; /* as on macOS; BSD prints KiB */
@@ -43,14 +56,7 @@ struct block {
 
 /* How a form of the output labels a figure. */
 static const struct label {
-	enum form {
-		GNU,   /* time -v: "<label>: <value>" */
-		BSD,   /* time -l: "<value>  <label>" */
-		SHELL, /* bash, `time -p`: "<label> <value>"; BSD: "<value> <label>", on one line */
-		/* the default lines of GNU time: "0.01user 0.00system 0:00.02elapsed 95%CPU (...
-		 * 1920maxresident)k", "0inputs+0outputs (0major+132minor)pagefaults 0swaps" */
-		BRIEF,
-	} form;
+	enum form form;
 	const char *text;
 	enum figure figure;
 	double factor; /* 0: a duration */
@@ -151,10 +157,40 @@ static void clear(struct block *k)
 	(void)snprintf(k->command, sizeof(k->command), "process");
 }
 
+/* Whether the block has the times of the previous one: a shell that times `time -v` prints them
+ * again, with a little more for the start of the process. */
+static bool is_same_process(const struct block *k)
+{
+	static const enum figure times[] = { ELAPSED, USER, SYSTEM };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(times); i++) {
+		const double value = k->value[times[i]], before = k->before[times[i]];
+		const double slack = times[i] == ELAPSED ? fmax(0.05, 0.001 * before) : 0.01;
+
+		/* never true for NaN */
+		if (!(fabs(value - before) <=
+		      slack + k->half_digit[times[i]] + k->half_before[times[i]]))
+			return false;
+	}
+	return true;
+}
+
 static enum rfl_rc flush(struct block *k)
 {
+	char number[RFL_NUM_MAX];
+
 	if (!k->open)
 		return RFL_OK;
+	if (k->form == SHELL && is_same_process(k)) {
+		rfl_capture_note(k->i.b, "the shell's times are those of the process before them, "
+					 "and are counted once");
+		clear(k);
+		return RFL_OK;
+	}
+	for (size_t i = 0; i < FIGURES; i++) {
+		k->before[i] = k->form == SHELL ? (double)NAN : k->value[i];
+		k->half_before[i] = k->half_digit[i];
+	}
 	/* The size is in KiB on BSD and in bytes on macOS, which is recognised by lines that only
 	 * macOS prints or by a size in whole pages. */
 	if (k->rss_in_bytes && isnan(k->value[FOOTPRINT]) && isnan(k->value[INSTRUCTIONS]) &&
@@ -181,15 +217,19 @@ static enum rfl_rc flush(struct block *k)
 		}
 		(void)rfl_import_give(&k->i, &r);
 	}
+	if (!isnan(k->value[MAX_RSS]))
+		rfl_capture_note(k->i.b, "%s: the largest resident set is %s bytes", k->command,
+				 rfl_num_full(k->value[MAX_RSS], number));
 	clear(k);
 	return RFL_OK;
 }
 
-static enum rfl_rc open_block(struct block *k)
+static enum rfl_rc open_block(struct block *k, enum form form)
 {
 	double window = k->open ? NAN : k->value[WINDOW];
 	enum rfl_rc rc = flush(k);
 
+	k->form = form;
 	k->any = k->open = k->mine = true;
 	k->value[WINDOW] = window;
 	return rc;
@@ -230,16 +270,20 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 
 	if (rfl_span_starts(line, command)) {
 		struct rfl_span name = rfl_span_from(line, strlen(command));
-		enum rfl_rc rc = open_block(k);
+		enum rfl_rc rc = open_block(k, GNU);
 
 		if (name.len > 1 && name.at[0] == '"' && name.at[name.len - 1] == '"')
 			name = (struct rfl_span){ .at = name.at + 1, .len = name.len - 2 };
 		rfl_span_copy(name, k->command, sizeof(k->command));
 		return rc;
 	}
-	const struct label *l = k->open ? find_label(GNU, line) : NULL;
-	if (l)
-		return take(k, l, rfl_span_from(line, strlen(l->text)));
+	const struct label *l = find_label(GNU, line);
+	enum rfl_rc rc = RFL_OK;
+	/* An excerpt may lack the command. */
+	if (l && !k->open && (l->figure == USER || l->figure == SYSTEM || l->figure == ELAPSED))
+		rc = open_block(k, GNU);
+	if (l && k->open)
+		return rc == RFL_OK ? take(k, l, rfl_span_from(line, strlen(l->text))) : rc;
 	k->mine = rfl_span_starts_any(line, notes);
 	if (k->mine)
 		rfl_capture_note(k->i.b, "%.*s", RFL_SPAN_ARG(line));
@@ -283,10 +327,10 @@ static bool is_bsd_times(struct rfl_span line, struct rfl_span numbers[PAIRS_MAX
 }
 
 /* Store the three times at the beginning of a block. */
-static enum rfl_rc take_times(struct block *k, struct rfl_span real, struct rfl_span user,
-			      struct rfl_span sys)
+static enum rfl_rc take_times(struct block *k, enum form form, struct rfl_span real,
+			      struct rfl_span user, struct rfl_span sys)
 {
-	enum rfl_rc rc = open_block(k);
+	enum rfl_rc rc = open_block(k, form);
 
 	if (rc == RFL_OK)
 		rc = take(k, &labels[0], real);
@@ -300,7 +344,7 @@ static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 	struct rfl_span number[PAIRS_MAX];
 
 	if (is_bsd_times(line, number))
-		return take_times(k, number[0], number[1], number[2]);
+		return take_times(k, BSD, number[0], number[1], number[2]);
 	if (!k->open || !rfl_span_next_word(&line, &number[0]))
 		return RFL_OK;
 	const struct label *l = find_label(BSD, rfl_span_trim(line));
@@ -327,7 +371,7 @@ static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 	    !(is_duration(line) || (number && !begins)))
 		return RFL_OK;
 	if (begins)
-		rc = open_block(k);
+		rc = open_block(k, SHELL);
 	return rc ? rc : take(k, l, line);
 }
 
@@ -336,7 +380,7 @@ static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 {
 	bool first = rfl_span_has(line, "elapsed ") && rfl_span_has(line, "system ");
-	enum rfl_rc rc = first ? open_block(k) : RFL_OK;
+	enum rfl_rc rc = first ? open_block(k, BRIEF) : RFL_OK;
 	struct rfl_span word, part;
 
 	k->mine = first || (k->open && rfl_span_has(line, "minor)pagefaults "));
@@ -362,7 +406,7 @@ static enum rfl_rc zsh_line(struct block *k, struct rfl_span line)
 
 	if (!ends_in_pairs(line, zsh_names, RFL_ARRAY_LEN(zsh_names), number))
 		return RFL_OK;
-	enum rfl_rc rc = take_times(k, number[3], number[0], number[1]);
+	enum rfl_rc rc = take_times(k, SHELL, number[3], number[0], number[1]);
 	line.len = (size_t)(number[0].at - line.at);
 	if (line.len > 0)
 		rfl_span_copy(rfl_span_trim(line), k->command, sizeof(k->command));
@@ -373,8 +417,11 @@ static enum rfl_rc zsh_line(struct block *k, struct rfl_span line)
 
 static void begin(struct rfl_import *import, struct rfl_span head)
 {
+	struct block *k = (struct block *)import;
+
 	(void)head;
-	clear((struct block *)import);
+	clear(k);
+	memcpy(k->before, k->value, sizeof(k->before));
 }
 
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
@@ -426,8 +473,8 @@ static int detect(struct rfl_span head)
 
 	while (rfl_span_next_line(&head, &line)) {
 		line = rfl_span_trim(line);
-		if (rfl_span_starts(line, "Command being timed: ") ||
-		    rfl_span_starts(line, "Maximum resident set size (kbytes): "))
+		const struct label *l = find_label(GNU, line);
+		if (rfl_span_starts(line, "Command being timed: ") || (l && l->figure <= MAX_RSS))
 			return 95;
 		if (is_bsd_times(line, numbers) ||
 		    ends_in_pairs(line, zsh_names, RFL_ARRAY_LEN(zsh_names), numbers) ||

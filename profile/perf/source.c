@@ -510,15 +510,15 @@ enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
 	for (size_t i = 0; i < plan->n; i++)
 		counts_dram = counts_dram || (plan->items[i].is_uncore && !plan->items[i].reason);
 	if ((counts_dram && (rc = session_run(&idle, plan, &resting, err)) != RFL_OK) ||
-	    (rc = session_run(&s, plan, workload, err)) != RFL_OK ||
-	    (rc = rfl_capture_chip(b, plan->cpu->name, env->brand[0] ? env->brand : NULL, err)) !=
-		    RFL_OK ||
-	    (counts_dram && (rc = put_spans(b, &idle, err)) != RFL_OK) ||
+	    (rc = session_run(&s, plan, workload, err)) != RFL_OK)
+		goto done;
+	rfl_capture_chip(b, plan->cpu->name, env->brand[0] ? env->brand : NULL);
+	if ((counts_dram && (rc = put_spans(b, &idle, err)) != RFL_OK) ||
 	    (rc = put_spans(b, &s, err)) != RFL_OK)
 		goto done;
 	add_notes(b, counts_dram, &s);
 	rfl_capture_steps(b, 1, plan->passes);
-	rc = rfl_capture_finish(b, to, err);
+	rfl_capture_finish(b, to);
 done:
 	session_fini(&idle);
 	session_fini(&s);

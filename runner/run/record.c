@@ -606,9 +606,8 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	write_memory(run, ret, trouble);
 	if (captures->n > 0)
 		counted = rfl_file_mkdirs_for(run->counters_path, trouble);
-	for (size_t i = 0; i < captures->n && counted == RFL_OK; i++)
-		counted = rfl_capture_identify(captures, i, row->label, row->run_id,
-					       row->timestamp_utc, trouble);
+	for (size_t i = 0; i < captures->n; i++)
+		rfl_capture_identify(captures, i, row->label, row->run_id, row->timestamp_utc);
 	if (captures->n > 0 && counted == RFL_OK &&
 	    rfl_counters_append(run->counters_path, captures, trouble) == RFL_OK)
 		snprintf(ret->counters_file, sizeof(ret->counters_file), "%s", run->counters_path);

@@ -209,7 +209,7 @@ static enum rfl_rc measure(const struct rfl_source_request *request, const struc
 		rfl_captures_init(&so_far);
 		rfl_capture_steps(f.builder, 1, PASSES);
 		rfl_capture_refuse(f.builder, "flops", "the run ended before this was counted");
-		rc = rfl_capture_finish(f.builder, &so_far, err);
+		rfl_capture_finish(f.builder, &so_far);
 		request->so_far(&so_far, 0.2, request->ctx);
 		rfl_captures_fini(&so_far);
 		if (is_told("hang-late"))
@@ -220,7 +220,7 @@ static enum rfl_rc measure(const struct rfl_source_request *request, const struc
 		_exit(7);
 	rfl_capture_steps(f.builder, 1, PASSES);
 	if (rc == RFL_OK)
-		rc = rfl_capture_finish(f.builder, to, err);
+		rfl_capture_finish(f.builder, to);
 	rfl_capture_builder_free(f.builder);
 	return rc;
 }
