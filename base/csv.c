@@ -154,6 +154,11 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 	const char *nl = memchr(piece, '\n', left);
 	size_t len = nl ? (size_t)(nl - piece) + 1 : left, text;
 
+	if (nl && len == 1 && !csv->begun) { /* an empty line is not a row */
+		csv->block_at++;
+		csv->line = ++csv->next_line;
+		return RFL_OK;
+	}
 	if (memchr(piece, '\0', len))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: contains a NUL byte; save the file as UTF-8 text",

@@ -89,20 +89,13 @@ static int open_own(const char *path, int flags)
 	return fd;
 }
 
-enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
+/* Append the rest of an open file, and close it. */
+static enum rfl_rc read_to_end(int fd, const char *path, struct rfl_buf *out, struct rfl_err *err)
 {
 	char block[BLOCK_SIZE];
 	enum rfl_rc rc;
-	struct stat st;
 	ssize_t n = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return rfl_fail_errno(err, "%s", path);
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-		close(fd);
-		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
-	}
 	while (n > 0 && !out->failed) {
 		do
 			n = read(fd, block, sizeof(block));
@@ -113,6 +106,43 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err 
 	rc = n < 0 ? rfl_fail_errno(err, "%s: cannot read", path) : rfl_buf_check(out, path, err);
 	close(fd);
 	return rc;
+}
+
+enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return rfl_fail_errno(err, "%s", path);
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		close(fd);
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
+	}
+	return read_to_end(fd, path, out, err);
+}
+
+enum rfl_rc rfl_file_read_found(const char *path, struct rfl_buf *out, struct rfl_err *err)
+{
+	char folder[PATH_SIZE];
+	struct stat st, in;
+	int fd = is_foreign_link(path) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (is_foreign_link(path))
+		return fail_foreign_link(err, path);
+	if (fd < 0)
+		return rfl_fail_errno(err, "%s", path);
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return rfl_fail(err, RFL_EIO, EINVAL, "%s: not a regular file", path);
+	}
+	if (st.st_uid != geteuid() && st.st_uid != 0 &&
+	    (stat(folder_of(path, folder), &in) != 0 || in.st_uid != st.st_uid)) {
+		close(fd);
+		return rfl_fail(err, RFL_EIO, EPERM,
+				"%s: belongs to another user, who does not own the folder", path);
+	}
+	return read_to_end(fd, path, out, err);
 }
 
 /* Pipes and devices cannot be synced and do not need it. */
@@ -394,7 +424,7 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
 enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct rfl_err *err)
 {
 	const bool folder = use == RFL_FILE_FOLDER;
-	char *target = NULL, in[PATH_SIZE];
+	char *target = NULL, in[PATH_SIZE], above[PATH_SIZE];
 	enum rfl_rc rc = RFL_OK;
 	struct stat st;
 	int fd;
@@ -406,8 +436,15 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	free(target);
 	if (rc)
 		return rc;
+	if (stat(path, &st) != 0 && errno == ENOENT && folder && lstat(path, &st) != 0) {
+		/* it will be created in the folder above it */
+		(void)snprintf(in, sizeof(in), "%s", path);
+		for (size_t len = strlen(in); len > 1 && in[len - 1] == '/'; len--)
+			in[len - 1] = '\0';
+		return rfl_file_check_use(folder_of(in, above), RFL_FILE_FOLDER, err);
+	}
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s", path);
+		return errno == ENOENT && !folder ? RFL_OK : rfl_fail_errno(err, "%s", path);
 	if (folder && !S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", path);
 	if (folder)
@@ -442,7 +479,9 @@ static enum rfl_rc make_folders(const char *path, size_t len, struct rfl_err *er
 		if (slash)
 			*slash = '\0';
 		code = mkdir(part, 0777) == 0 ? 0 : errno;
-		if (code == EEXIST && !rfl_dir_exists(part))
+		if (code == EEXIST && is_foreign_link(part))
+			rc = fail_foreign_link(err, part);
+		else if (code == EEXIST && !rfl_dir_exists(part))
 			rc = rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", part);
 		else if (code != 0 && !rfl_dir_exists(part))
 			rc = rfl_fail(err, RFL_EIO, code, "%s: cannot create the folder: %s", part,

@@ -14,6 +14,12 @@
 enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Read a file that the user did not name but the program found, perhaps in a folder that others
+ * can write to: RFL_EIO also if it is not a regular file, or neither this user's, nor root's, nor
+ * that of the owner of its folder. */
+enum rfl_rc rfl_file_read_found(const char *path, struct rfl_buf *out,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Replace a file atomically with a synced temporary file: readers see the old or the new content.
  * A link is followed unless another user made it in a folder that this user does not own. */
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
@@ -33,9 +39,10 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 void rfl_file_sweep(const char *path);
 
 enum rfl_file_use {
-	RFL_FILE_FOLDER,   /**< a folder in which files can be created */
+	RFL_FILE_FOLDER,   /**< a folder in which files can be created, or that can be created */
 	RFL_FILE_APPENDED, /**< a file that can be appended to */
-	RFL_FILE_REPLACED, /**< a file that can be changed by rfl_file_lock() and rfl_file_write() */
+	RFL_FILE_REPLACED, /**< a file that can be changed by rfl_file_lock() and rfl_file_write()
+			    */
 	RFL_FILE_OPTIONAL, /**< a regular file: writing may fail, but does not block */
 };
 

@@ -80,7 +80,7 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_err *err)
 {
 	struct record r = { 0 };
-	bool any = false;
+	size_t torn = 0;
 	enum rfl_rc rc = rfl_file_read(path, text, err);
 
 	if (hash)
@@ -91,13 +91,16 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 		/* Blank the record out, so that line numbers stay correct. */
 		for (size_t i = r.begin; i < r.end; i++)
 			text->data[i] = text->data[i] == '\n' || i + 1 == text->len ? '\n' : '\r';
-		rfl_log(RFL_LOG_WARN,
-			"%s:%zu: the row is left out because it is incomplete or has a stray "
-			"quote; correct it or delete it",
-			path, r.line);
-		any = true;
+		if (torn++ < RFL_LEDGER__NAMED_MAX)
+			rfl_log(RFL_LOG_WARN,
+				"%s:%zu: the row is left out because it is incomplete or has a "
+				"stray quote; correct it or delete it",
+				path, r.line);
 	}
-	if (rc == RFL_OK && !any)
+	if (torn > RFL_LEDGER__NAMED_MAX)
+		rfl_log(RFL_LOG_WARN, "%s: %zu more such rows are left out", path,
+			torn - RFL_LEDGER__NAMED_MAX);
+	if (rc == RFL_OK && !torn)
 		rc = rfl_err_pass(err, why);
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }

@@ -25,6 +25,7 @@ struct reader {
 	const struct rfl_ledger_source *from;
 	struct rfl_ledger_row blank; /* constant values, the same in all rows */
 	struct rfl_ledger *to;
+	size_t left_out; /* incomplete rows */
 };
 
 /* Read an integer of another program's table. Accepts "True", and "32.0" for 32, which some
@@ -131,7 +132,9 @@ static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 
 static void leave_out(struct reader *r)
 {
-	rfl_log(RFL_LOG_WARN, "%s:%zu: the incomplete row is left out", r->csv->path, r->csv->line);
+	if (r->left_out++ < RFL_LEDGER__NAMED_MAX)
+		rfl_log(RFL_LOG_WARN, "%s:%zu: the incomplete row is left out", r->csv->path,
+			r->csv->line);
 	r->to->torn = true;
 }
 
@@ -201,6 +204,9 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 		to->nrows--;
 		to->torn = true;
 	}
+	if (r.left_out > RFL_LEDGER__NAMED_MAX)
+		rfl_log(RFL_LOG_WARN, "%s: %zu more incomplete rows are left out", csv->path,
+			r.left_out - RFL_LEDGER__NAMED_MAX);
 	to->torn = to->torn || torn_before;
 	if (to->hashed)
 		rfl_hash64_text(csv->hash, to->hash);

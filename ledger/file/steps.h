@@ -10,6 +10,9 @@
 /* Size limit for a ledger that is read into memory, to be repaired or upgraded. */
 #define RFL_LEDGER__BYTES_MAX ((size_t)4 << 30)
 
+/* Incomplete rows that are named in messages; more are counted. */
+#define RFL_LEDGER__NAMED_MAX 10
+
 /* The source of a ledger column in a table. */
 struct rfl_ledger_source {
 	int column;       /* index in the table; -1: none */

@@ -286,6 +286,66 @@ static void links_of_others_are_not_followed(void **state)
 	assert_content(target, "mines");
 }
 
+/* Nor are their links to folders, in which files would be created. */
+static void folders_behind_links_of_others_are_not_used(void **state)
+{
+	const char *link = tmp_path(*state, "results"),
+		   *below = tmp_path(*state, "results/figures");
+	struct rfl_err err = RFL_ERR_INIT;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(symlink("/", link), 0);
+	assert_ok(rfl_file_mkdirs(link, &err), &err);
+	assert_int_equal(lchown(link, 65534, 65534), 0);
+	assert_int_equal(rfl_file_mkdirs(link, &err), RFL_EIO);
+	assert_says(&err, "results: symbolic links of other users");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_mkdirs(below, &err), RFL_EIO);
+	assert_says(&err, "results: symbolic links of other users");
+}
+
+/* A file that was not named by the user, perhaps in a folder like /tmp. */
+static void a_found_file_is_ours(void **state)
+{
+	const char *path = write_file(*state, "found.json", "{}"), *pipe = tmp_path(*state, "pipe");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text = { .len = 0 };
+
+	assert_ok(rfl_file_read_found(path, &text, &err), &err);
+	assert_string_equal(text.data, "{}");
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	assert_int_equal(rfl_file_read_found(pipe, &text, &err), RFL_EIO); /* does not block */
+	assert_says(&err, "pipe: not a regular file");
+	rfl_err_clear(&err);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_int_equal(rfl_file_read_found(path, &text, &err), RFL_EIO);
+		assert_says(&err, "found.json: belongs to another user");
+		assert_int_equal(chown(*state, 65534, 65534), 0); /* who owns the folder may */
+		rfl_err_clear(&err);
+		assert_ok(rfl_file_read_found(path, &text, &err), &err);
+	}
+	rfl_buf_fini(&text);
+}
+
+static void a_folder_that_can_be_made(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_file_check_use(tmp_path(*state, "a/b//"), RFL_FILE_FOLDER, &err), &err);
+	assert_ok(rfl_file_check_use("none/below", RFL_FILE_FOLDER, &err), &err);
+	write_file(*state, "file", "");
+	assert_int_equal(rfl_file_check_use(tmp_path(*state, "file/b"), RFL_FILE_FOLDER, &err),
+			 RFL_EIO);
+	assert_says(&err, "file/b: Not a directory");
+	rfl_err_clear(&err);
+	if (geteuid() != 0) { /* root may write there */
+		assert_int_equal(rfl_file_check_use("/proc/a/b", RFL_FILE_FOLDER, &err), RFL_EIO);
+		assert_says(&err, "/proc/: cannot create files in this folder");
+	}
+}
+
 /* One of ours that leads nowhere is not another user's. */
 static void a_loop_is_called_one(void **state)
 {
@@ -385,6 +445,9 @@ int main(void)
 		cmocka_unit_test(paths),
 		in_tmpdir(hashes),
 		in_tmpdir(links_of_others_are_not_followed),
+		in_tmpdir(folders_behind_links_of_others_are_not_used),
+		in_tmpdir(a_found_file_is_ours),
+		in_tmpdir(a_folder_that_can_be_made),
 		in_tmpdir(a_loop_is_called_one),
 		in_tmpdir(what_killed_processes_left_is_swept),
 		in_tmpdir(waiting_for_a_lock_is_said),
