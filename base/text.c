@@ -60,15 +60,42 @@ size_t rfl_text_distance(const char *a, const char *b)
 	return rows[la % 3][lb];
 }
 
+/* Whether two short names have the same digits in any order, or differ in one of several. */
+static bool similar_digits(const char *a, const char *b)
+{
+	int more[10] = { 0 }, na = 0, nb = 0, other = 0;
+	char digits[4];
+
+	for (; *a; a++)
+		if (isdigit((unsigned char)*a))
+			more[(digits[na++] = *a) - '0']++;
+	for (; *b; b++)
+		if (isdigit((unsigned char)*b)) {
+			more[*b - '0']--;
+			other += nb >= na || digits[nb] != *b;
+			nb++;
+		}
+	if (na != nb)
+		return false;
+	for (int i = 0; i < 10; i++)
+		if (more[i] != 0)
+			return na > 1 && other == 1;
+	return true;
+}
+
 /* The distance of a candidate that is similar to `name`, else SIZE_MAX: allow one mistake in three
  * letters if at least one letter matches, or extra words at the end ("kernel_size" for "kernel").
- */
+ * In a short name, other digits or another first letter make another name: fp8 is not a misspelt
+ * fp32, nor cpu gpu. */
 static size_t similarity(const char *name, const char *candidate)
 {
 	const size_t la = strlen(name), lb = strlen(candidate);
 	const size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
 	size_t d;
 
+	if (longest <= 4 &&
+	    (lower(name[0]) != lower(candidate[0]) || !similar_digits(name, candidate)))
+		return SIZE_MAX;
 	if (lb >= 3 && strncmp(name, candidate, lb) == 0 && la > lb && strchr("_-", name[lb]))
 		return la - lb - 1;
 	if (longest - min_of(la, lb) > most)
@@ -113,6 +140,25 @@ size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t 
 	while (n < most && (next = nearest_after(name, candidates, next)))
 		rfl_buf_printf(out, "%s%s", n++ ? ", " : "", *next);
 	return n;
+}
+
+const char *rfl_text_advice(const char *name, const char *const *candidates, size_t most,
+			    const char *otherwise, char out[RFL_ADVICE_SIZE])
+{
+	struct rfl_buf text = { .max = RFL_BUF_MAX_DEFAULT };
+
+	rfl_buf_puts(&text, "did you mean ");
+	if (rfl_text_suggest(name, candidates, most, &text) > 0) {
+		rfl_buf_putc(&text, '?');
+	} else {
+		rfl_buf_reset(&text);
+		rfl_buf_puts(&text, otherwise ? otherwise : "use one of ");
+		for (size_t i = 0; !otherwise && candidates[i]; i++)
+			rfl_buf_printf(&text, "%s%s", i ? ", " : "", candidates[i]);
+	}
+	rfl_span_copy(rfl_span_of(rfl_buf_str(&text)), out, RFL_ADVICE_SIZE);
+	rfl_buf_fini(&text);
+	return out;
 }
 
 size_t rfl_text_control(const char *at)

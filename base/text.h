@@ -20,6 +20,18 @@ const char *rfl_text_nearest(const char *name, const char *const *candidates);
 size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t most,
 			struct rfl_buf *out);
 
+/** Room for the longest advice; a longer list of names is cut. */
+#define RFL_ADVICE_SIZE 1024
+
+/**
+ * Advice for a name that is none of the candidates, for the end of a message: "did you mean a?",
+ * or "did you mean a, b, c?" with at most `most` similar ones. If none is similar: `otherwise`, or
+ * "use one of a, b, c" with all of them if that is NULL.
+ * @return out
+ */
+const char *rfl_text_advice(const char *name, const char *const *candidates, size_t most,
+			    const char *otherwise, char out[RFL_ADVICE_SIZE]);
+
 /** Length of a character that must not reach a terminal or an XML file (ASCII controls and DEL,
  * U+0080 to U+009F, changes of text direction, U+FFFE, U+FFFF), or 0 for any other character. */
 size_t rfl_text_control(const char *at);

@@ -104,26 +104,23 @@ static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *glo
 
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 {
-	const char *names[RFL_ARRAY_LEN(commands) + 1] = { NULL };
-	char group[64];
-	const char *near;
-	size_t n = 0;
+	const char *names[2 * RFL_ARRAY_LEN(commands) + 1] = { NULL };
+	char groups[RFL_ARRAY_LEN(commands)][16], advice[RFL_ADVICE_SIZE];
+	size_t n = 0, ngroups = 0;
 
 	for (; n < RFL_ARRAY_LEN(commands) && !commands[n]->hidden; n++)
 		names[n] = commands[n]->name;
-	near = rfl_text_nearest(name, names);
-	for (size_t i = 0; !near && i < n; i++) { /* try the groups */
-		const size_t len = strcspn(names[i], " ");
+	for (size_t i = 0; commands[i] && !commands[i]->hidden; i++) {
+		const size_t len = strcspn(commands[i]->name, " ");
 
-		snprintf(group, sizeof(group), "%.*s", (int)len, names[i]);
-		if (names[i][len])
-			near = rfl_text_nearest(name, (const char *const[]){ group, NULL });
+		if (!commands[i]->name[len] ||
+		    (ngroups && strncmp(groups[ngroups - 1], commands[i]->name, len) == 0))
+			continue;
+		snprintf(groups[ngroups], sizeof(groups[0]), "%.*s", (int)len, commands[i]->name);
+		names[n++] = groups[ngroups++];
 	}
-	if (near)
-		return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not a command; did you mean '%s'?",
-				name, near);
-	return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not a command; 'roofline --help' lists them",
-			name);
+	return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not a command; %s", name,
+			rfl_text_advice(name, names, 1, "'roofline --help' lists them", advice));
 }
 
 /* Find the command named by argv[0] and argv[1], and set `*used` to the number of words in its

@@ -59,7 +59,11 @@ struct rfl_opt {
 	bool whole;          /**< for a list: a comma does not separate values */
 	bool hidden;         /**< omitted from --help */
 	bool no_project;     /**< the project file sets no default */
+	bool main; /**< a word without an option is probably a value of this one, for messages */
 	const char *against; /**< conflicting options, separated by blanks; NULL: none */
+	/** The option has no effect, and is rejected, unless one of these is used or, as
+	 * "format=json", has the value; separated by blanks. The message names the first. */
+	const char *needs;
 	/** Value of the option if none is given; NULL: a value is required. In a command with
 	 * operands, a value must be given as "--name=value". */
 	const char *bare;

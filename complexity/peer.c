@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/num.h"
+#include "base/text.h"
 #include "complexity/count.h"
 
 /* The code that runs an operation. */
@@ -280,22 +280,18 @@ const struct rfl_peer *rfl_peer_at(size_t i)
 
 enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret, struct rfl_err *err)
 {
-	struct rfl_buf all;
-	enum rfl_rc rc;
+	const char *names[RFL_ARRAY_LEN(peers) + 1] = { NULL };
+	char advice[RFL_ADVICE_SIZE];
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(peers); i++) {
 		if (strcmp(peers[i].name, name) == 0) {
 			*ret = &peers[i];
 			return RFL_OK;
 		}
+		names[i] = peers[i].name;
 	}
-	rfl_buf_init(&all, 0);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(peers); i++)
-		rfl_buf_printf(&all, "%s%s", i ? ", " : "", peers[i].name);
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no counter '%s'; use one of %s", name,
-		      rfl_buf_str(&all));
-	rfl_buf_fini(&all);
-	return rc;
+	return rfl_fail(err, RFL_ENOTFOUND, 0, "no FLOP counter '%s'; %s", name,
+			rfl_text_advice(name, names, 2, NULL, advice));
 }
 
 static bool is_conv1d(const struct rfl_node *node)

@@ -95,23 +95,29 @@ static void rfl_kernel__triad_plain(struct rfl_kernel_arrays *k)
 		ARRAY_ROW(triad_nt, RFL_LOOP_TRIAD, "triad, non-temporal stores", family, ISA,    \
 			  bits, width, true, fused, 3, 2, BUILT)
 
-/* `n` accumulators, each of `elements` to which `deep` products are added */
-#define CHAIN_ROW(loop, TEXT, type, acc, kind_of_unit, family, bits, elements, deep, n, BUILT, \
-		  ...)                                                                         \
-	{                                                                                      \
-		.name = #loop, .summary = TEXT, .kind = RFL_LOOP_CHAIN, .dtype = type,         \
-		.accumulate = acc, .unit = kind_of_unit, .isa = family, .needs = (bits),       \
-		.step = (elements), .products = (deep), .accumulators = (n),                   \
-		.flops_per_iter = 2.0 * (elements) * (deep) * (n), __VA_ARGS__,                \
-		BUILT(.chains = rfl_kernel__##loop)                                            \
+/* `n` accumulators, each of `elements` to which `deep` products are added; or with `beside` 1, as
+ * many additions run beside them */
+#define CHAIN_ROW(...) CHAINS(0, __VA_ARGS__)
+#define CHAINS(beside, loop, TEXT, type, acc, kind_of_unit, family, bits, elements, deep, n,      \
+	       BUILT, ...)                                                                        \
+	{                                                                                         \
+		.name = #loop, .summary = TEXT, .kind = RFL_LOOP_CHAIN, .dtype = type,            \
+		.accumulate = acc, .unit = kind_of_unit, .isa = family, .needs = (bits),          \
+		.step = (elements), .products = (deep), .accumulators = (n),                      \
+		.flops_per_iter = (2.0 * (deep) + (beside)) * (elements) * (n), .adds = (beside), \
+		__VA_ARGS__, BUILT(.chains = rfl_kernel__##loop)                                  \
 	}
 
 /* fp32 and fp64, with registers of `bytes` */
-#define FP_ROWS(loop, TEXT, unit, family, bits, bytes, n, BUILT, ...)                              \
-	CHAIN_ROW(fp32_##loop, TEXT, "fp32", "fp32", unit, family, bits, (bytes) / 4, 1, n, BUILT, \
-		  __VA_ARGS__),                                                                    \
-		CHAIN_ROW(fp64_##loop, TEXT, "fp64", "fp64", unit, family, bits, (bytes) / 8, 1,   \
-			  n, BUILT, __VA_ARGS__)
+#define FP_ROWS(...) FPS(0, __VA_ARGS__)
+#define FPS(beside, loop, TEXT, unit, family, bits, bytes, n, BUILT, ...)                          \
+	CHAINS(beside, fp32_##loop, TEXT, "fp32", "fp32", unit, family, bits, (bytes) / 4, 1, n,   \
+	       BUILT, __VA_ARGS__),                                                                \
+		CHAINS(beside, fp64_##loop, TEXT, "fp64", "fp64", unit, family, bits, (bytes) / 8, \
+		       1, n, BUILT, __VA_ARGS__)
+#define FMAADD_ROWS(family, ISA, bits, bytes, n, BUILT)                                        \
+	FPS(1, fmaadd_##family, #n " chains of FMA, as many additions beside, " ISA, "vector", \
+	    #family, bits, bytes, n, BUILT, FUSED, .modifier = "fmaadd")
 /* a scalar has one element of either size */
 #define SCALAR_ROWS(loop, TEXT, family, bits, n, BUILT, ...)                                  \
 	CHAIN_ROW(fp32_##loop, TEXT, "fp32", "fp32", "scalar", family, bits, 1, 1, n, BUILT,  \
@@ -140,12 +146,14 @@ static const struct rfl_peak_kernel kernels[] = {
 		  "avx512", BITS_AVX512 | RFL_ISA_BIT(AVX512_VNNI), 16, 4, 24, X86, FUSED),
 	FP_ROWS(nofma_avx512, "24 chains of multiply and add, AVX-512", "vector", "avx512",
 		BITS_AVX512, 64, 24, X86, .modifier = "nofma"),
+	FMAADD_ROWS(avx512, "AVX-512", BITS_AVX512, 64, 24, X86),
 	CHAIN_ROW(bf16_amx, "6 tiles of matrix products, AMX_BF16", "bf16", "fp32", "matrix", "amx",
 		  BITS_AMX | RFL_ISA_BIT(AMX_BF16), 256, 32, 6, X86, FUSED),
 	CHAIN_ROW(int8_amx, "6 tiles of matrix products, AMX_INT8", "int8", "int32", "matrix",
 		  "amx", BITS_AMX | RFL_ISA_BIT(AMX_INT8), 256, 64, 6, X86, FUSED),
 	ARRAY_ROWS(avx2, "AVX2", BITS_AVX2, 4, true, X86),
 	FP_ROWS(avx2, "12 chains of FMA, AVX2", "vector", "avx2", BITS_AVX2, 32, 12, X86, FUSED),
+	FMAADD_ROWS(avx2, "AVX2", BITS_AVX2, 32, 12, X86),
 	CHAIN_ROW(int8_avx2, "12 chains of dot products, AVX_VNNI", "int8", "int32", "vector",
 		  "avx2", RFL_ISA_BIT(AVX2) | RFL_ISA_BIT(AVX_VNNI), 8, 4, 12, X86, FUSED),
 	FP_ROWS(avx, "12 chains of multiply and add, AVX", "vector", "avx", RFL_ISA_BIT(AVX), 32,
@@ -170,6 +178,7 @@ static const struct rfl_peak_kernel kernels[] = {
 		  "mmla", BITS_NEON | RFL_ISA_BIT(ARM_I8MM), 4, 8, 24, ARM, FUSED),
 	FP_ROWS(nofma_neon, "24 chains of multiply and add, NEON", "vector", "neon", BITS_NEON, 16,
 		24, ARM, .modifier = "nofma"),
+	FMAADD_ROWS(neon, "NEON", BITS_NEON, 16, 24, ARM),
 	SCALAR_ROWS(scalar_neon, "24 chains of scalar FMA", "neon", BITS_NEON, 24, ARM, FUSED),
 	ARRAY_ROW(read, RFL_LOOP_READ, "read", plain, "C", 0, 1, false, false, 1, 0, PLAIN),
 	ARRAY_ROW(copy, RFL_LOOP_COPY, "copy", plain, "C", 0, 1, false, false, 2, 0, PLAIN),
@@ -219,7 +228,9 @@ bool rfl_peak_kernel_measures(const struct rfl_peak_kernel *k, const char *key)
 
 	if (strncmp(key, base, len) != 0 || (key[len] && key[len] != '.'))
 		return false;
-	return strcmp(key + len, ".nofma") == 0 ? !k->fused : !k->modifier;
+	if (strcmp(key + len, ".nofma") == 0)
+		return !k->fused;
+	return k->adds == (strcmp(key + len, ".fmaadd") == 0) && (k->adds || !k->modifier);
 }
 
 /* Fill an array with numbers that are exact in their type: `odd` at odd places, else `even`.

@@ -35,7 +35,8 @@ struct rfl_kernel_arrays {
 
 /** Accumulators in registers, loaded from `x` and stored back after the last iteration. In each
  * iteration every accumulator is updated once, with the same two operands:
- * x = x * a + b (NEON: x = x + a * b), or for dot and matrix products x = x + a * b. */
+ * x = x * a + b (NEON: x = x + a * b), or for dot and matrix products x = x + a * b. A loop with
+ * additions has one more, x = a + b, as often as there are others: nothing waits for it. */
 struct rfl_kernel_chains {
 	/** the accumulators one after the other, each `step` numbers of type `accumulate` */
 	unsigned char x[6 * 1024] RFL_ALIGNED(64);
@@ -50,7 +51,7 @@ struct rfl_peak_kernel {
 	const char *dtype;      /**< "fp64", "fp32", "bf16", "fp16" or "int8" */
 	const char *accumulate; /**< type of the accumulators; NULL for arrays */
 	const char *unit;       /**< "vector", "matrix" or "scalar"; NULL for arrays */
-	const char *modifier;   /**< "nofma": measures only that ceiling; or NULL */
+	const char *modifier;   /**< "nofma", "fmaadd": measures only that ceiling; or NULL */
 	const char *isa;        /**< family: "avx512", "avx2", "sse2", "amx", "neon", "plain" ... */
 	uint64_t needs;         /**< bits set by RFL_ISA_BIT() */
 	bool nt_stores;         /**< stores bypass the caches */
@@ -58,6 +59,7 @@ struct rfl_peak_kernel {
 	int step;               /**< elements per iteration (arrays) or per accumulator (chains) */
 	int products;           /**< multiply-adds per element of an accumulator; 0 for arrays */
 	int accumulators;       /**< number of chains; 0 for arrays */
+	bool adds;              /**< as many additions run beside the multiply-adds */
 	double bytes_per_iter;  /**< bytes explicitly loaded and stored; 0 for chains */
 	double flops_per_iter;
 	const char *missing; /**< why it is not built; NULL if it is */
@@ -112,6 +114,7 @@ RFL_KERNEL_ARRAYS(neon)
 
 RFL_KERNEL_FP(avx512)
 RFL_KERNEL_FP(nofma_avx512)
+RFL_KERNEL_FP(fmaadd_avx512)
 RFL_KERNEL_CHAINS(bf16_avx512)
 RFL_KERNEL_CHAINS(fp16_avx512)
 RFL_KERNEL_CHAINS(int8_avx512)
@@ -119,12 +122,14 @@ RFL_KERNEL_CHAINS(bf16_amx)
 RFL_KERNEL_CHAINS(int8_amx)
 RFL_KERNEL_FP(avx2)
 RFL_KERNEL_CHAINS(int8_avx2)
+RFL_KERNEL_FP(fmaadd_avx2)
 RFL_KERNEL_FP(avx)
 RFL_KERNEL_FP(sse2)
 RFL_KERNEL_FP(scalar_fma)
 RFL_KERNEL_FP(scalar_sse2)
 RFL_KERNEL_FP(neon)
 RFL_KERNEL_FP(nofma_neon)
+RFL_KERNEL_FP(fmaadd_neon)
 RFL_KERNEL_FP(scalar_neon)
 RFL_KERNEL_CHAINS(fp16_neon)
 RFL_KERNEL_CHAINS(bf16_neon)

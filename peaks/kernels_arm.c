@@ -133,20 +133,21 @@ void rfl_kernel__triad_nt_neon(struct rfl_kernel_arrays *k)
 #else
 #define TARGET "arch=armv8.6-a+fp16"
 #endif
-#define CHAINS(loop, reg, width, step)                                                         \
+#define CHAINS(loop, reg, width, step) CHAINS_OF(loop, reg, width, CHAINS_24, step)
+#define CHAINS_OF(loop, reg, width, numbers, step)                                             \
 	RFL_TARGET(TARGET) void rfl_kernel__##loop(struct rfl_kernel_chains *k)                \
 	{                                                                                      \
 		uint64_t iters = k->iters;                                                     \
                                                                                                \
 		__asm__ volatile("ldr " reg "30, [%[a]]\n\t"                                   \
 				 "ldr " reg "31, [%[b]]\n\t"                                   \
-				 EACH(CHAINS_24, "ldr " reg "\\r, [%[x], #" width "*\\r]")     \
+				 EACH(numbers, "ldr " reg "\\r, [%[x], #" width "*\\r]")       \
 				 ".p2align 5\n"                                                \
 				 "1:\n\t"                                                      \
 				 step                                                          \
 				 "subs %[iters], %[iters], #1\n\t"                             \
 				 "b.ne 1b\n\t"                                                 \
-				 EACH(CHAINS_24, "str " reg "\\r, [%[x], #" width "*\\r]")     \
+				 EACH(numbers, "str " reg "\\r, [%[x], #" width "*\\r]")       \
 				 : [iters] "+&r"(iters)                                        \
 				 : [x] "r"(k->x), [a] "r"(k->a), [b] "r"(k->b)                 \
 				 : "memory", "cc", CLOBBERS);                                  \
@@ -171,6 +172,15 @@ NEON(int8_mmla, "smmla", "4s", "16b")
 
 NOFMA(fp32_nofma_neon, "4s")
 NOFMA(fp64_nofma_neon, "2d")
+
+/* an addition after each multiply-add, to a register that nothing waits for */
+#define FMAADD(loop, of)                                                                       \
+	CHAINS_OF(loop, "q", "16", CHAINS_24 ",24",                                            \
+		  EACH(CHAINS_24, "fmla v\\r\\()." of ", v30." of ", v31." of "\n\t"             \
+				  "fadd v24." of ", v30." of ", v31." of))
+
+FMAADD(fp32_fmaadd_neon, "4s")
+FMAADD(fp64_fmaadd_neon, "2d")
 
 CHAINS(fp32_scalar_neon, "s", "4", EACH(CHAINS_24, "fmadd s\\r, s\\r, s30, s31"))
 CHAINS(fp64_scalar_neon, "d", "8", EACH(CHAINS_24, "fmadd d\\r, d\\r, d30, d31"))

@@ -160,8 +160,9 @@ ARRAYS(sse2, "sse2", "xmm", "16", "movapd", "movntpd", "movdqa", SSE_XOR, SSE_BR
 
 /* 24 chains and two operands in 32 registers. An assembler accepts any instruction, so compilers
  * without the newer sets will do. */
-#define ZMM(loop, step)                                                                        \
-	CHAINS(loop##_avx512, "avx512f", "vmovapd", "zmm", "30", "31", "64", CHAINS_24,        \
+#define ZMM(loop, step) ZMM_OF(loop, CHAINS_24, step)
+#define ZMM_OF(loop, numbers, step)                                                            \
+	CHAINS(loop##_avx512, "avx512f", "vmovapd", "zmm", "30", "31", "64", numbers,          \
 	       "vzeroupper\n\t", CLOBBERS_32, step)
 
 ZMM(fp32, EACH(CHAINS_24, "vfmadd213ps %%zmm31, %%zmm30, %%zmm\\r"))
@@ -173,14 +174,23 @@ ZMM(fp32_nofma, EACH(CHAINS_24, "vmulps %%zmm30, %%zmm\\r, %%zmm\\r")
 			EACH(CHAINS_24, "vaddps %%zmm31, %%zmm\\r, %%zmm\\r"))
 ZMM(fp64_nofma, EACH(CHAINS_24, "vmulpd %%zmm30, %%zmm\\r, %%zmm\\r")
 			EACH(CHAINS_24, "vaddpd %%zmm31, %%zmm\\r, %%zmm\\r"))
+/* an addition after each multiply-add, to a register that nothing waits for */
+#define FMAADD(chains, type, r, a, b, sum)                                                     \
+	EACH(chains, "vfmadd213" type " %%" r b ", %%" r a ", %%" r "\\r\n\t"                   \
+		     "vadd" type " %%" r b ", %%" r a ", %%" r sum)
+ZMM_OF(fp32_fmaadd, CHAINS_24 ",24", FMAADD(CHAINS_24, "ps", "zmm", "30", "31", "24"))
+ZMM_OF(fp64_fmaadd, CHAINS_24 ",24", FMAADD(CHAINS_24, "pd", "zmm", "30", "31", "24"))
 
 /* 12 chains and two operands in 16 registers */
-#define YMM(loop, step)                                                                        \
-	CHAINS(loop, "avx", "vmovapd", "ymm", "14", "15", "32", CHAINS_12, "vzeroupper\n\t",   \
+#define YMM(loop, step) YMM_OF(loop, CHAINS_12, step)
+#define YMM_OF(loop, numbers, step)                                                            \
+	CHAINS(loop, "avx", "vmovapd", "ymm", "14", "15", "32", numbers, "vzeroupper\n\t",     \
 	       CLOBBERS_16, step)
 
 YMM(fp32_avx2, EACH(CHAINS_12, "vfmadd213ps %%ymm15, %%ymm14, %%ymm\\r"))
 YMM(fp64_avx2, EACH(CHAINS_12, "vfmadd213pd %%ymm15, %%ymm14, %%ymm\\r"))
+YMM_OF(fp32_fmaadd_avx2, CHAINS_12 ",12", FMAADD(CHAINS_12, "ps", "ymm", "14", "15", "12"))
+YMM_OF(fp64_fmaadd_avx2, CHAINS_12 ",12", FMAADD(CHAINS_12, "pd", "ymm", "14", "15", "12"))
 YMM(int8_avx2, EACH(CHAINS_12, "%{vex%} vpdpbusd %%ymm15, %%ymm14, %%ymm\\r"))
 YMM(fp32_avx, EACH(CHAINS_12, "vmulps %%ymm14, %%ymm\\r, %%ymm\\r")
 		      EACH(CHAINS_12, "vaddps %%ymm15, %%ymm\\r, %%ymm\\r"))

@@ -20,14 +20,16 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "peaks/bench.h"
+#include "peaks/doubts.h"
 #include "peaks/measure_parts.h"
-#include "peaks/peaks.h"
 
 #define OTHERS 0.10 /* share of the machine that other programs may use */
 #define STOLEN 0.02 /* share of the time that the hypervisor may withhold */
 
 const char *const rfl_measure_keys[] = { "fp32.vector",
 					 "fp64.vector",
+					 "fp32.vector.fmaadd",
+					 "fp64.vector.fmaadd",
 					 "bf16.vector",
 					 "bf16.matrix",
 					 "fp16.vector",
@@ -192,23 +194,23 @@ static void judge(const struct rfl_session *s, struct rfl_measured_cell *cell)
 
 	if (seen->disturbed > 0)
 		rfl_measure__doubt(cell,
-				   "disturbed: in %d of %d repeats, a thread was off its processor "
+				   RFL_DOUBT_DISTURBED "in %d of %d repeats, a thread was off its processor "
 				   "for more than 1 %% of the time; measure again on an idle "
 				   "machine",
 				   seen->disturbed, seen->repeats);
 	if (others > OTHERS) /* false for NaN, as below */
 		rfl_measure__doubt(cell,
-				   "other programs used %.0f %% of the machine's processor time; "
+				   RFL_DOUBT_OTHERS "%.0f %% of the machine's processor time; "
 				   "measure again on an idle machine",
 				   100 * others);
 	if (stolen > STOLEN)
 		rfl_measure__doubt(cell,
-				   "the hypervisor withheld %.0f %% of the processor time; measure "
+				   RFL_DOUBT_HYPERVISOR "%.0f %% of the processor time; measure "
 				   "again when the host is idle",
 				   100 * stolen);
 	if (drift > RFL_MEASURE_DRIFT)
 		rfl_measure__doubt(cell,
-				   "not repeatable: the fastest repeats of two rounds differ by "
+				   RFL_DOUBT_NOT_REPEATABLE "the fastest repeats of two rounds differ by "
 				   "%.1f %%; measure again on an idle machine",
 				   100 * drift);
 }

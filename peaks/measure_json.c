@@ -9,7 +9,8 @@
 #include "peaks/measure.h"
 #include "rfl_config.h"
 
-#define GIGA 1e9
+#define GIGA   1e9
+#define SHARED 1.02 /* a rate with additions that is not above the rate without them */
 
 json_t *rfl_measure_rate(double value)
 {
@@ -195,6 +196,22 @@ static json_t *notes_json(const struct rfl_measurement *m)
 					     m->llc_assumed ? "unknown, assumed " : "",
 					     rfl_num_bytes((double)m->llc_bytes, llc, sizeof(llc)),
 					     m->capped ? "; memory did not allow more" : ""));
+	}
+	for (size_t i = 0; i < m->ncells; i++) { /* some processors run both on the same units */
+		const struct rfl_measured_cell *both = &m->cells[i], *fma = m->cells;
+		const size_t len = strlen(both->key) - strlen(".fmaadd");
+
+		if (both->best == SIZE_MAX || !strstr(both->key, ".fmaadd"))
+			continue;
+		while (fma < m->cells + m->ncells &&
+		       (strlen(fma->key) != len || strncmp(fma->key, both->key, len) != 0))
+			fma++;
+		if (fma < m->cells + m->ncells && fma->best != SIZE_MAX &&
+		    m->runs[both->best].stats.max <= SHARED * m->runs[fma->best].stats.max)
+			(void)json_array_append_new(
+				notes, json_sprintf("measured: %s: not above %s, because additions "
+						    "share the units of multiply-adds",
+						    both->key, fma->key));
 	}
 	rfl_buf_fini(&text);
 	return notes;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "peaks/doubts.h"
 #include "peaks/measure_parts.h"
 
 enum { SIZE_LEAST = 8192 }; /* smallest working set; less is dominated by the end of the loop */
@@ -130,7 +131,7 @@ size_t rfl_measure__plateau(const struct rfl_session *s, struct rfl_measured_cel
 		return at;
 	if (high > FLAT * low) {
 		rfl_measure__doubt(cell,
-				   "no plateau: neighbouring working sets differ by %.0f %%; "
+				   RFL_DOUBT_NO_PLATEAU "neighbouring working sets differ by %.0f %%; "
 				   "measure again on an idle machine",
 				   100 * (high / low - 1));
 		return at;
@@ -238,7 +239,7 @@ enum rfl_rc rfl_measure__check_dram(struct rfl_session *s, struct rfl_measured_c
 	    rfl_measure__fastest(s, run) > FALLING * rfl_measure__fastest(s, cell->best))
 		rfl_measure__doubt(
 			cell,
-			"arrays of half the size are %.0f %% faster: caches that the system "
+			RFL_DOUBT_HALF_THE_SIZE "%.0f %% faster: caches that the system "
 			"does not report, or other load",
 			100 * (rfl_measure__fastest(s, run) / rfl_measure__fastest(s, cell->best) -
 			       1));
@@ -286,11 +287,11 @@ enum rfl_rc rfl_measure__part(struct rfl_session *s, struct rfl_measured_cell *c
 			cell->best = run;
 	}
 	if (rc == RFL_OK && socket && rfl_measure__fastest(s, cell->best) > SAME * slowest)
-		rfl_measure__doubt(cell, "the slowest of the %s is %.0f %% slower than the fastest",
+		rfl_measure__doubt(cell, RFL_DOUBT_SLOWEST_PART "%s is %.0f %% slower than the fastest",
 				   remote ? "nodes" : "sockets",
 				   100 * (1 - slowest / rfl_measure__fastest(s, cell->best)));
 	if (rc == RFL_OK && b->unbound)
-		rfl_measure__doubt(cell, "the system does not let memory be bound to a NUMA node, "
+		rfl_measure__doubt(cell, RFL_DOUBT_UNBOUND "to a NUMA node, "
 					 "so it may have moved");
 	return rc;
 }

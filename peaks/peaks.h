@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "peaks/devices.h"
 
@@ -131,6 +132,34 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
  */
 const char *rfl_peaks_unit(const char *key);
 
+/** How a plot shows a ceiling. Only roofs are used in verdicts. */
+enum rfl_peaks_line {
+	RFL_LINE_NONE,
+	RFL_LINE_ROOF,
+	RFL_LINE_LIBRARY, /**< dotted, below the roof of its precision */
+	RFL_LINE_BELOW,   /**< thin, below the roof of the key without this part */
+	RFL_LINE_ABOVE,   /**< thin, above that roof; not drawn if it is not */
+};
+
+/** A part of a compute key, after the precision. */
+struct rfl_peaks_part {
+	const char *word; /**< "vector", "1core" */
+	bool unit;        /**< the second part; otherwise the third, which is optional */
+	enum rfl_peaks_line line;
+	const char *text; /**< in names for people: " vector", ", one core" */
+};
+
+/** All parts; ends with a row without a word. */
+extern const struct rfl_peaks_part rfl_peaks_parts[];
+
+/** The second or third part of a key; NULL if it has none or is not valid. */
+const struct rfl_peaks_part *rfl_peaks_part(const char *key, bool unit);
+
+/** The thin line of a roof: the usable ceiling of its key with a third part added, such as that of
+ * "fp32.vector.1core". NULL if there is none, or if it is not on the side that the part says. */
+const struct rfl_peak *rfl_peaks_line(const struct rfl_peaks_env *env, const char *key,
+				      const struct rfl_peaks_part *part);
+
 /** Whether a key is of the unit class gemm: what the matrix product of a framework's library
  * attains, which is never a roof. */
 bool rfl_peaks_is_gemm(const char *key);
@@ -178,5 +207,19 @@ typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char
  * @return the number of doubts */
 size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
 		       void *ctx);
+
+/** A ceiling of an environment. */
+struct rfl_peaks_ref {
+	const char *env;
+	const char *key; /**< as for rfl_peaks_cell(): "fp32.vector", "DRAM"; NULL: ignored */
+};
+
+/** The same doubts as one line for each environment and cause:
+ * "lab_cpu: fp32.vector, DRAM and 2 more: measured on a busy machine".
+ * @param used   the ceilings in use, in any order, also repeated; NULL: all
+ * @param lines  gets the lines, each with a newline
+ * @return their number */
+size_t rfl_peaks_doubts(const struct rfl_peaks *p, const char *today,
+			const struct rfl_peaks_ref *used, size_t nused, struct rfl_buf *lines);
 
 #endif

@@ -24,12 +24,23 @@ const char *const rfl_peaks_compute_keys[] = {
 	"fp16.matrix", "fp16.matrix.fp16acc", "bf16.vector",       "bf16.matrix",
 	"fp8.matrix",  "int8.vector",         "int8.matrix",       "fp32.gemm",
 	"tf32.gemm",   "fp16.gemm",           "bf16.gemm",         "fp64.scalar",
-	"fp32.scalar", "fp64.vector.nofma",   "fp32.vector.nofma", NULL,
+	"fp32.scalar", "fp64.vector.nofma",   "fp32.vector.nofma", "fp64.vector.fmaadd",
+	"fp32.vector.fmaadd", NULL,
 };
 
 static const char *const dtypes[] = { "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL };
-static const char *const units[] = { "scalar", "vector", "matrix", "gemm", NULL };
-static const char *const modifiers[] = { "fp16acc", "1core", "nofma", NULL };
+
+const struct rfl_peaks_part rfl_peaks_parts[] = {
+	{ "scalar", true, RFL_LINE_NONE, " scalar" },
+	{ "vector", true, RFL_LINE_ROOF, " vector" },
+	{ "matrix", true, RFL_LINE_ROOF, " matrix units" },
+	{ "gemm", true, RFL_LINE_LIBRARY, " matrix product" },
+	{ "fp16acc", false, RFL_LINE_NONE, ", FP16 accumulator" },
+	{ "1core", false, RFL_LINE_BELOW, ", one core" },
+	{ "nofma", false, RFL_LINE_NONE, ", no FMA" },
+	{ "fmaadd", false, RFL_LINE_ABOVE, ", FMA and ADD" },
+	{ .word = NULL },
+};
 
 static const char *const kinds[] = { "cpu", "gpu", NULL };
 static const char *const scopes[] = { "core", "cluster", "socket", "node", "device", NULL };
@@ -399,18 +410,29 @@ static enum rfl_rc read_ceiling(const json_t *value, struct rfl_peak *peak, stru
 	return rc;
 }
 
+const struct rfl_peaks_part *rfl_peaks_part(const char *key, bool unit)
+{
+	const struct rfl_peaks_part *part = rfl_peaks_parts;
+	const char *word = strchr(key, '.');
+	size_t len;
+
+	if (word && !unit)
+		word = strchr(word + 1, '.');
+	if (!word)
+		return NULL;
+	len = unit ? strcspn(++word, ".") : strlen(++word);
+	while (part->word && (part->unit != unit || strlen(part->word) != len ||
+			      strncmp(part->word, word, len) != 0))
+		part++;
+	return part->word ? part : NULL;
+}
+
 bool rfl_rules__is_compute_key(const char *key)
 {
-	const size_t dtype = strcspn(key, ".");
+	const char *unit = strchr(key, '.');
 
-	if (!one_of(dtypes, key, dtype) || key[dtype] != '.')
-		return false;
-	key += dtype + 1;
-	const size_t unit = strcspn(key, ".");
-
-	if (!one_of(units, key, unit))
-		return false;
-	return key[unit] == '\0' || one_of(modifiers, key + unit + 1, strlen(key + unit + 1));
+	return unit && one_of(dtypes, key, (size_t)(unit - key)) && rfl_peaks_part(key, true) &&
+	       (!strchr(unit + 1, '.') || rfl_peaks_part(key, false));
 }
 
 static size_t rank_of(const json_t *level)
@@ -457,7 +479,7 @@ static enum rfl_rc read_compute(const json_t *value, struct rfl_peaks_env *env,
 			rc = rfl_where_fail(
 				&r->where, r->err,
 				"not a compute key%s%s%s; use <precision>.<scalar | vector | "
-				"matrix | gemm>[.<fp16acc | 1core | nofma>], for example "
+				"matrix | gemm>[.<fp16acc | 1core | nofma | fmaadd>], for example "
 				"fp32.vector",
 				near ? " (did you mean '" : "", near ? near : "",
 				near ? "'?)" : "");

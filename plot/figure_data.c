@@ -581,6 +581,20 @@ static void add_gemm(struct rfl_figure *f, const struct rfl_mark *m)
 	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate_of(f, RFL_FIG_COMPUTE, p->value);
 }
 
+/* Add the thin lines on one side of a roof. */
+static void add_lines(struct rfl_figure *f, const char *key, enum rfl_peaks_line side,
+		      const char *id, size_t most)
+{
+	for (const struct rfl_peaks_part *part = rfl_peaks_parts; key && part->word; part++) {
+		const struct rfl_peak *p =
+			part->line == side ? rfl_peaks_line(f->in->env, key, part) : NULL;
+
+		if (p)
+			(void)add(f, RFL_FIG_COMPUTE, p->value, part->text + strlen(", "), id,
+				  most);
+	}
+}
+
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = f->in->env;
@@ -588,7 +602,6 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	const struct rfl_mark *first[RFL_FIG_CEILINGS - 1]; /* of each compute ceiling */
 	const size_t nfirst = ceiling_marks(f, first, RFL_ARRAY_LEN(first));
 	const struct rfl_point *p;
-	const char *one;
 	enum rfl_rc rc = RFL_OK;
 
 	for (const struct rfl_mark *m = f->marks; rc == RFL_OK && m < f->marks + f->nmarks; m++) {
@@ -625,11 +638,7 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	for (size_t i = 0; i < nfirst; i++)
 		add_gemm(f, first[i]);
 	/* one core, same key as the roof: the ceiling of a loop that does not scale */
-	one = SAY(f, "%s.1core", p->compute_key ? p->compute_key : "");
-	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)
-		if (strcmp(env->compute[i].key, one) == 0)
-			add_peak(f, RFL_FIG_COMPUTE, &env->compute[i].peak, false, "one core",
-				 "roof-one-core");
+	add_lines(f, p->compute_key, RFL_LINE_BELOW, "roof-one-core", RFL_FIG_QUIET);
 	add_sheet(f, RFL_FIG_BANDWIDTH, dram, "roof-memory-sheet");
 	add_sheet(f, RFL_FIG_COMPUTE, compute_of(f, p), "roof-compute-sheet");
 	for (size_t i = 0; i < env->nlevels && f->in->kind == RFL_PLOT_HIERARCHICAL; i++)
@@ -644,5 +653,6 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 			 SAY(f, "roof-%s", l->level));
 		break;
 	}
+	add_lines(f, p->compute_key, RFL_LINE_ABOVE, "roof-fmaadd", RFL_FIG_CEILINGS);
 	return rfl_scene_check(f->scene, err);
 }

@@ -70,14 +70,6 @@ const char *rfl_words_model(struct rfl_scene *s, const char *model)
 
 const char *rfl_words_compute(struct rfl_scene *s, const char *key)
 {
-	static const struct {
-		const char *word, *text;
-	} parts[] = {
-		{ "1core", ", one core" },     { "vector", " vector" },
-		{ "scalar", " scalar" },       { "matrix", " matrix units" },
-		{ "gemm", " matrix product" }, { "fp16acc", ", FP16 accumulator" },
-		{ "nofma", ", no FMA" },
-	};
 	const size_t len = strcspn(key, ".");
 	char type[16] = "";
 	const char *text;
@@ -93,9 +85,9 @@ const char *rfl_words_compute(struct rfl_scene *s, const char *key)
 		rest = rfl_span_from(rest, 1);
 		word = (struct rfl_span){ rest.at, rfl_span_find(rest, ".") };
 		rest = rfl_span_from(rest, word.len);
-		for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-			if (rfl_span_is(word, parts[i].word))
-				found = parts[i].text;
+		for (const struct rfl_peaks_part *p = rfl_peaks_parts; p->word; p++)
+			if (rfl_span_is(word, p->word))
+				found = p->text;
 		text = found ? rfl_scene_printf(s, "%s%s", text, found)
 			     : rfl_scene_printf(s, "%s %.*s", text, (int)word.len, word.at);
 	}

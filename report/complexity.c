@@ -198,7 +198,8 @@ struct sheet {
 	const struct column *items[MAX_COLUMNS];
 	struct rfl_column columns[MAX_COLUMNS]; /* with the titles of this table */
 	char title[64];
-	bool report; /* --columns report */
+	bool report;               /* --columns report */
+	const struct column *sort; /* of --sort; NULL: none */
 };
 
 bool rfl_complexity_has_text(const struct rfl_complexity *r)
@@ -315,19 +316,22 @@ static void add_for_programs(struct sheet *sheet, const struct rfl_complexity *r
 		 "elementwise " LEVEL_BYTES LEVEL_AI OF_MEMORY "time_s bound samples_per_s");
 }
 
-static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *r, const char *key,
-			      struct rfl_err *err)
+/* Find the column of a key that the user chose with an option. */
+static enum rfl_rc choose(const struct sheet *sheet, const struct rfl_complexity *r,
+			  const char *option, const char *key, const struct column **ret,
+			  struct rfl_err *err)
 {
 	const struct column *c = find_column(key, strlen(key));
-	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { "report" }, *near, *why;
+	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { NULL }, *why;
+	char advice[RFL_ADVICE_SIZE];
 
 	if (!c) {
 		for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++)
-			keys[i + 1] = all_columns[i].column.key;
-		near = rfl_text_nearest(key, keys);
-		return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; %s%s%s", key,
-				near ? "did you mean " : "'--columns help' lists the columns",
-				near ? near : "", near ? "?" : "");
+			keys[i] = all_columns[i].column.key;
+		keys[RFL_ARRAY_LEN(all_columns)] = "report";
+		return rfl_fail(err, RFL_EUSAGE, 0, "%s: no column '%s'; %s", option, key,
+				rfl_text_advice(key, keys, 3, "'--columns help' lists the columns",
+						advice));
 	}
 	why = scope_of(c, sheet->by);
 	if (!why && c->needs & NEEDS_ROOF && !r->options.roof)
@@ -335,12 +339,49 @@ static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *
 	else if (!why && c->needs & NEEDS_TRAIN && !r->train)
 		why = "describes a training step; use --train";
 	if (why)
-		return rfl_fail(err, RFL_EINVAL, 0, "'%s' %s", key, why);
+		return rfl_fail(err, RFL_EUSAGE, 0, "%s: '%s' %s", option, key, why);
 	if (sheet->n == MAX_COLUMNS)
-		return rfl_fail(err, RFL_EINVAL, 0, "more than %d columns; choose fewer",
-				MAX_COLUMNS);
-	add(sheet, c);
+		return rfl_fail(err, RFL_EUSAGE, 0, "%s: more than %d columns; choose fewer",
+				option, MAX_COLUMNS);
+	*ret = c;
 	return RFL_OK;
+}
+
+/* The key of the column to sort by; the short names follow the other options. */
+static const char *sort_key(const struct rfl_complexity *r)
+{
+	static const char *const bytes[] = { "unfused_bytes", "fused_bytes", "compulsory_bytes" };
+	const bool models = r->options.by == RFL_SUMMARY_BY_MODEL;
+
+	if (!r->sort)
+		return NULL;
+	if (strcmp(r->sort, "time") == 0)
+		return "time_s";
+	if (strcmp(r->sort, "memory") == 0)
+		return models ? "peak_bytes" : "saved_bytes";
+	if (strcmp(r->sort, "bytes") == 0)
+		return bytes[r->fusion < 0 ? RFL_FUSION_FUSED : r->fusion];
+	return r->sort;
+}
+
+/* Find the column to sort by, and show it. */
+static enum rfl_rc choose_sort(struct sheet *sheet, const struct rfl_complexity *r,
+			       struct rfl_err *err)
+{
+	const char *key = sort_key(r);
+	enum rfl_rc rc;
+
+	if (!key)
+		return RFL_OK;
+	rc = choose(sheet, r, "--sort", key, &sheet->sort, err);
+	if (rc == RFL_OK && sheet->sort->column.kind == RFL_COLUMN_TEXT)
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "--sort: '%s' is text; choose a number", key);
+	for (size_t i = 0; rc == RFL_OK && i < sheet->n; i++)
+		if (sheet->items[i] == sheet->sort)
+			return RFL_OK;
+	if (rc == RFL_OK)
+		add(sheet, sheet->sort);
+	return rc;
 }
 
 static bool is_report(const struct rfl_complexity *r)
@@ -352,11 +393,12 @@ static enum rfl_rc choose_columns(struct sheet *sheet, const struct rfl_complexi
 				  struct rfl_err *err)
 {
 	static const char *const part_titles[] = { "Model", "Module", "Layer", "Kind" };
+	const struct column *c;
 	enum rfl_rc rc = RFL_OK;
 
 	if (is_report(r) && r->options.by != RFL_SUMMARY_BY_MODEL)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"'report' has one row per model; use --by model");
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--columns: 'report' has one row per model; use --by model");
 	sheet->report = is_report(r);
 	for (size_t i = 0; sheet->report && i < RFL_ARRAY_LEN(report_columns); i++) {
 		if (r->nbatches > 1 && is_key(&report_columns[i], "batch_forward_flops"))
@@ -364,11 +406,14 @@ static enum rfl_rc choose_columns(struct sheet *sheet, const struct rfl_complexi
 		add(sheet, &report_columns[i]);
 	}
 	for (size_t i = 0; !sheet->report && i < r->ncolumns && rc == RFL_OK; i++)
-		rc = add_chosen(sheet, r, r->columns[i], err);
+		if (!(rc = choose(sheet, r, "--columns", r->columns[i], &c, err)))
+			add(sheet, c);
 	if (!r->ncolumns && people)
 		add_for_people(sheet, r);
 	else if (!r->ncolumns)
 		add_for_programs(sheet, r);
+	if (rc == RFL_OK)
+		rc = choose_sort(sheet, r, err);
 	(void)snprintf(sheet->title, sizeof(sheet->title), "Forward FLOPs/batch (G, bs%lld)",
 		       (long long)r->batches[0]);
 	for (size_t i = 0; i < sheet->n; i++) {
@@ -390,8 +435,9 @@ void rfl_complexity_needs(struct rfl_complexity *r, bool document)
 
 	if (!r->ncolumns && r->train)
 		needs |= NEEDS_MEMORY;
-	for (size_t i = 0; i < r->ncolumns; i++) {
-		const struct column *c = find_column(r->columns[i], strlen(r->columns[i]));
+	for (size_t i = 0; i <= r->ncolumns; i++) {
+		const char *key = i < r->ncolumns ? r->columns[i] : sort_key(r);
+		const struct column *c = key ? find_column(key, strlen(key)) : NULL;
 
 		needs |= c ? c->needs : 0U;
 	}
@@ -411,15 +457,15 @@ static double ratio(double part, double whole)
 	return whole > 0 ? part / whole : (double)NAN;
 }
 
-static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
-		    const struct rfl_summary *s, const struct rfl_summary_row *row)
+/* The values of a row. @param arena  owns its notes */
+static struct line line_of(const struct rfl_complexity *r, const struct rfl_summary *s,
+			   const struct rfl_summary_row *row, struct rfl_arena *arena)
 {
 	const struct rfl_summary_work *w = &row->work[r->train];
 	const struct rfl_summary_work *all = &s->rows->total.work[r->train];
 	const struct rfl_memory *memory = s->memory[r->train];
 	const double time_s = rfl_attained_time(&w->attained), flops = 2.0 * (double)w->macs;
 	const int64_t moved = row->work[0].bytes[RFL_FUSION_FUSED];
-	char notes[160];
 	struct line l = {
 		.model = s->name,
 		.name = row->name,
@@ -446,11 +492,11 @@ static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
 		.bound = rfl_limit_names[rfl_attained_bound(&w->attained)],
 		.samples_per_s = ratio((double)s->batch, time_s),
 		.attainable_flop_per_s = ratio(flops, time_s),
-		.notes = notes,
+		.notes = moved > 0
+				 ? rfl_arena_printf(arena, "%.1f FLOPs per byte if fused",
+						    2.0 * (double)row->work[0].macs / (double)moved)
+				 : "moves no bytes",
 	};
-	int len = moved > 0 ? snprintf(notes, sizeof(notes), "%.1f FLOPs per byte if fused",
-				       2.0 * (double)row->work[0].macs / (double)moved)
-			    : snprintf(notes, sizeof(notes), "moves no bytes");
 
 	for (int i = 0; i < RFL_PASS_COUNT; i++)
 		l.pass_flops[i] = 2 * w->pass_macs[i];
@@ -471,29 +517,70 @@ static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
 		if (s->model && strcmp(s->model->name, reported[i].model) == 0 &&
 		    s->net->nodes[0].shape.dim[1] == s->model->image_size &&
 		    s->net->classes == s->model->classes)
-			(void)snprintf(notes + len, sizeof(notes) - (size_t)len,
-				       "; an older report has %.3f, %.3f times these MACs",
-				       reported[i].printed,
-				       reported[i].printed * 1e9 / (double)l.forward_macs);
-	rfl_table_add(sheet->table, &l, 1, sizeof(l));
+			l.notes = rfl_arena_printf(
+				arena, "%s; an older report has %.3f, %.3f times these MACs",
+				l.notes, reported[i].printed,
+				reported[i].printed * 1e9 / (double)l.forward_macs);
+	return l;
 }
 
-/* A row and its position before sorting. Rows of equal cost remain in order. */
+/* Lines that are sorted before they are added to a table. */
+struct lines {
+	size_t n, cap;
+	struct line *items;
+	struct rfl_arena *arena; /* owns their notes */
+};
+
+/* A line and the number to sort it by. Lines of equal cost remain in order. */
 struct place {
-	const struct rfl_summary_row *row;
-	int64_t macs, bytes;
-	size_t index;
+	const struct line *line;
+	double key;
 };
 
 static int by_cost(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	if (x->macs != y->macs)
-		return x->macs > y->macs ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->index < y->index ? -1 : 1;
+	if (x->key != y->key && !(isnan(x->key) && isnan(y->key)))
+		return isnan(y->key) || x->key > y->key ? -1 : 1;
+	if (x->line->macs != y->line->macs)
+		return x->line->macs > y->line->macs ? -1 : 1;
+	if (x->line->bytes[0] != y->line->bytes[0])
+		return x->line->bytes[0] > y->line->bytes[0] ? -1 : 1;
+	return x->line < y->line ? -1 : 1;
+}
+
+/* The number in a column of a line; 0 without a column. */
+static double number_in(const struct line *l, const struct column *c)
+{
+	const void *at = (const char *)l + (c ? c->column.at : 0);
+
+	if (!c)
+		return 0;
+	return c->column.kind == RFL_COLUMN_REAL ? *(const double *)at
+						 : (double)*(const int64_t *)at;
+}
+
+/* Add the lines to the table, all in order or, with --sort or --top, the largest.
+ * @param memory  also add them to this table; may be NULL */
+static void add_lines(struct sheet *sheet, struct rfl_table *memory, const struct rfl_complexity *r,
+		      struct lines *lines)
+{
+	const size_t n = r->top && r->top < lines->n ? r->top : lines->n;
+	struct place *places = rfl_alloc_array(lines->n, sizeof(*places));
+
+	for (size_t i = 0; i < lines->n; i++)
+		places[i] = (struct place){ &lines->items[i],
+					    number_in(&lines->items[i], sheet->sort) };
+	if (r->top || r->sort)
+		qsort(places, lines->n, sizeof(*places), by_cost);
+	for (size_t i = 0; i < n; i++) {
+		rfl_table_add(sheet->table, places[i].line, 1, sizeof(*places[i].line));
+		if (memory)
+			rfl_table_add(memory, places[i].line, 1, sizeof(*places[i].line));
+	}
+	free(places);
+	lines->n = 0;
 }
 
 /* Return true for a group that only contains the input or reshapes; it is left out. */
@@ -506,44 +593,36 @@ static bool is_empty(const struct rfl_complexity *r, const struct rfl_summary_ro
 	       !w->macs && !w->elementwise && !w->bytes[level] && !row->params && !row->saved_bytes;
 }
 
-/* Add one network at every batch: its rows, either in order or sorted by decreasing cost, and one
- * row of memory per batch. */
+/* Add one network at every batch: its parts and their sum, and one row of memory per batch. Whole
+ * models are only collected, because they are sorted together. */
 static enum rfl_rc add_network(struct sheet *work, struct sheet *memory,
 			       const struct rfl_complexity *r, struct rfl_summary *s, bool people,
-			       struct rfl_err *err)
+			       struct lines *lines, struct rfl_err *err)
 {
-	struct place *places = rfl_alloc_array((size_t)s->net->nnodes + 2, sizeof(*places));
+	const bool models = r->options.by == RFL_SUMMARY_BY_MODEL;
 	enum rfl_rc rc = RFL_OK;
 
-	if (!places)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
-	for (size_t b = 0; b < r->nbatches && rc == RFL_OK; b++) {
-		size_t kept = 0;
+	for (size_t b = 0; b < r->nbatches && !(rc = rfl_summary_at(s, r->batches[b], err)); b++) {
+		struct line total;
 
-		rc = rfl_summary_at(s, r->batches[b], err);
-		if (rc != RFL_OK)
-			break;
 		rfl_summary_sum(s);
 		for (size_t i = 0; i < s->rows->n; i++) {
 			const struct rfl_summary_row *row = &s->rows->rows[i];
-			const struct rfl_summary_work *w = &row->work[r->train];
 
 			if ((row->step_only && !r->train) || (people && is_empty(r, row)))
 				continue;
-			places[kept] = (struct place){ row, w->macs, w->bytes[0], kept };
-			kept++;
+			rfl_reserve(&lines->items, &lines->cap, lines->n + 1);
+			lines->items[lines->n++] = line_of(r, s, row, lines->arena);
 		}
-		if (r->top) {
-			qsort(places, kept, sizeof(*places), by_cost);
-			kept = kept < r->top ? kept : r->top;
-		}
-		for (size_t i = 0; i < kept; i++)
-			add_row(work, r, s, places[i].row);
-		if (people && r->options.by != RFL_SUMMARY_BY_MODEL)
-			add_row(work, r, s, &s->rows->total);
-		add_row(memory, r, s, &s->rows->total);
+		if (models)
+			continue;
+		add_lines(work, NULL, r, lines);
+		total = line_of(r, s, &s->rows->total, lines->arena);
+		if (people)
+			rfl_table_add(work->table, &total, 1, sizeof(total));
+		if (memory->table)
+			rfl_table_add(memory->table, &total, 1, sizeof(total));
 	}
-	free(places);
 	rfl_summary_rest(s);
 	return rc;
 }
@@ -605,9 +684,11 @@ static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
 	rfl_complexity__note_checkpoint(t, o);
 	if (o->work.count.nfrozen)
 		rfl_table_note(t, "Frozen parameters have no gradients and no update.");
-	if (r->top && o->by != RFL_SUMMARY_BY_MODEL)
-		rfl_table_note(t, "The %zu rows with the most MACs for each model and batch.",
-			       r->top);
+	if (r->top)
+		rfl_table_note(t, "The %zu rows with the %s%s%s.", r->top,
+			       sheet->sort ? "largest " : "most MACs",
+			       sheet->sort ? sheet->sort->column.key : "",
+			       o->by == RFL_SUMMARY_BY_MODEL ? "" : " for each model and batch");
 	for (size_t i = 0; i < sheet->n; i++)
 		levels = levels || sheet->items[i]->level;
 	if (levels && !r->ncolumns && !r->options.roof && r->fusion == RFL_FUSION_AUTO)
@@ -684,11 +765,13 @@ enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,
 				  struct rfl_table *ret[2], struct rfl_err *err)
 {
 	struct sheet work = { .by = r->options.by }, memory = { .by = RFL_SUMMARY_BY_MODEL };
+	struct lines lines = { .n = 0 };
 	enum rfl_rc rc = choose_columns(&work, r, people, err);
 
 	ret[0] = ret[1] = NULL;
 	if (rc != RFL_OK)
 		return rc;
+	lines.arena = rfl_arena_new();
 	work.table = rfl_table_new(work.columns, work.n);
 	/* programs read only one table, which includes the memory */
 	if (people && !r->ncolumns && r->train && r->options.memory) {
@@ -699,10 +782,11 @@ enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,
 		add_keys(&memory, r, OF_MEMORY);
 		memory.table = rfl_table_new(memory.columns, memory.n);
 	}
-	if (!work.table || (memory.n && !memory.table))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
-		rc = add_network(&work, &memory, r, r->items[i], people, err);
+		rc = add_network(&work, &memory, r, r->items[i], people, &lines, err);
+	add_lines(&work, memory.table, r, &lines);
+	free(lines.items);
+	rfl_arena_free(lines.arena);
 	if (rc != RFL_OK) {
 		rfl_table_free(work.table);
 		rfl_table_free(memory.table);

@@ -36,7 +36,10 @@ struct rfl_complexity {
 	size_t nbatches;
 	bool train; /**< tables show a training step instead of an inference */
 	int fusion; /**< level of fusion in tables, or a value of the enum above */
-	size_t top; /**< rows per model and batch, most MACs first; 0: all, in order */
+	size_t top; /**< rows of the table or, of parts, per model and batch; 0: all */
+	/** The key of a column by which rows are sorted, largest first; NULL: by MACs with `top`,
+	 * else in order. */
+	const char *sort;
 	const char *const *columns; /**< column keys; NULL: chosen by the other members */
 	size_t ncolumns;
 	const struct rfl_peer **peers; /**< counters to compare with */
@@ -52,8 +55,7 @@ void rfl_complexity_needs(struct rfl_complexity *r, bool document);
 
 /**
  * Write the requested table, with the counting convention in its notes.
- * @return RFL_OK; RFL_ENOTFOUND: a column does not exist; the message suggests the nearest name;
- * RFL_EINVAL: a column does not apply to these rows
+ * @return RFL_OK; RFL_EUSAGE: a column does not exist or does not apply to these rows
  */
 enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format format,
 				 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -79,6 +79,7 @@ enum cause {
 	COLD_CACHES,
 	WRONG_PRECISION,
 	MATRIX_UNIT,
+	ADDITIONS,
 	GIVEN_VALUE,
 	FAST_CONVOLUTION,
 	SLOW_WHEN_MEASURED,
@@ -95,6 +96,7 @@ static const char *const causes[CAUSES] = {
 	[WRONG_PRECISION] =
 		"the library ran fp32 on tensor cores (TF32), which have a higher ceiling",
 	[MATRIX_UNIT] = "the peaks file lacks the ceiling of the matrix unit of this device",
+	[ADDITIONS] = "the processor runs additions beside multiply-adds, which alone are the roof",
 	[GIVEN_VALUE] = "the ceiling was not measured on this device and is too low for it",
 	[FAST_CONVOLUTION] =
 		"convolutions used an algorithm with fewer multiplications than counted (Winograd)",
@@ -151,6 +153,11 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 		    rfl_ceiling_find(p->backend, p->precision, &c, NULL) == RFL_OK && c->faster &&
 		    !is(p->compute_key, c->faster) && rfl_peaks_compute(f->env, c->faster))
 			weight[MATRIX_UNIT] = 2;
+		for (const struct rfl_peaks_part *part = rfl_peaks_parts;
+		     part->word && p->compute_key; part++)
+			if (part->line == RFL_LINE_ABOVE &&
+			    rfl_peaks_line(f->env, p->compute_key, part))
+				weight[ADDITIONS] = 2;
 	}
 	if (peak->threads > 0 && f->point->threads > peak->threads)
 		weight[FEWER_THREADS] = 3;

@@ -18,7 +18,7 @@
 #include "machine/terms.h"
 
 /** Increment it whenever a struct below changes; plugins with another number are rejected. */
-#define RFL_ENGINE_ABI 7
+#define RFL_ENGINE_ABI 8
 
 /** Frozen batch norm uses its running statistics in training. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
@@ -97,7 +97,9 @@ struct rfl_world {
 	int rank, size;    /**< rank among all processes, and their number */
 	int local_rank;    /**< rank on this machine; selects the GPU */
 	int local_size;    /**< -1: unknown */
-	char address[256]; /**< host on which rank 0 listens */
+	/** Host on which rank 0 listens; or, with port 0, the path of an empty file with which
+	 * processes of one machine find each other. Then nothing listens but at 127.0.0.1. */
+	char address[256];
 	int port;
 	bool hosted;              /**< the launcher listens at the address instead of rank 0 */
 	double timeout_s;         /**< limit for joining and for each exchange */

@@ -29,10 +29,18 @@ fp32_nofma_avx512 vmulps 24
 fp32_nofma_avx512 vaddps 24
 fp64_nofma_avx512 vmulpd 24
 fp64_nofma_avx512 vaddpd 24
+fp32_fmaadd_avx512 vfmadd213ps 24
+fp32_fmaadd_avx512 vaddps 24
+fp64_fmaadd_avx512 vfmadd213pd 24
+fp64_fmaadd_avx512 vaddpd 24
 bf16_amx tdpbf16ps 6
 int8_amx tdpbssd 6
 fp32_avx2 vfmadd213ps 12
 fp64_avx2 vfmadd213pd 12
+fp32_fmaadd_avx2 vfmadd213ps 12
+fp32_fmaadd_avx2 vaddps 12
+fp64_fmaadd_avx2 vfmadd213pd 12
+fp64_fmaadd_avx2 vaddpd 12
 int8_avx2 vpdpbusd 12
 fp32_avx vmulps 12
 fp32_avx vaddps 12
@@ -60,6 +68,10 @@ fp32_nofma_neon fmul 24
 fp32_nofma_neon fadd 24
 fp64_nofma_neon fmul 24
 fp64_nofma_neon fadd 24
+fp32_fmaadd_neon fmla 24
+fp32_fmaadd_neon fadd 24
+fp64_fmaadd_neon fmla 24
+fp64_fmaadd_neon fadd 24
 fp32_scalar_neon fmadd 24
 fp64_scalar_neon fmadd 24' ;;
   *) echo "skipped: no chains for this architecture"; exit 77 ;;

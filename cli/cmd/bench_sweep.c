@@ -299,6 +299,8 @@ enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan
 	if ((rc = find_format(j.a, &format, err)) ||
 	    (j.a->output && !j.a->how.dry_run && (rc = check_output(j.a->output, err))))
 		return rc;
+	if (j.a->env && (rc = rfl_text_check_env_name("--env", j.a->env, RFL_EUSAGE, err)))
+		return rc;
 	if (rfl_label_env(j.a->env, NULL, NULL,
 			  j.a->backend ? rfl_run_device_choices[j.a->backend] : "local", j.env_name,
 			  err) != RFL_OK)

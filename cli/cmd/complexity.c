@@ -22,7 +22,7 @@
 struct complexity_args {
 	struct rfl_opt_list models, nets, peers, frozen, columns;
 	struct rfl_opt_int_list batches, contexts;
-	const char *output_dir, *write_net, *fit, *reserve, *peaks, *env;
+	const char *output_dir, *write_net, *fit, *reserve, *peaks, *env, *sort;
 	int64_t image_size, classes, depth, top, checkpoint, accumulate;
 	bool train, input_grad, auxiliary, summary;
 	int attention, causal, device, update;
@@ -49,8 +49,13 @@ static const char *const causal_names[] = { "full", "half", NULL };
 /* Names in the order of enum rfl_memory_device. */
 static const char *const device_names[] = { "gpu", "cpu", NULL };
 
+/* Options of a training step have an effect with --train, on the JSON document, which has both
+ * modes, and on the columns for programs. */
+#define STEP "train output-dir format=json format=csv columns"
+
 static const struct rfl_opt opts[] = {
 	OPT(LIST, models, .group = "Networks", .letter = 'm', .name = "models", .meta = "NAME",
+	    .main = true,
 	    .help = "models of the zoo, or 'all'; see 'roofline list models'; default, unless "
 		    "--net is given: resnet50, vgg16, mobilenet_v2"),
 	OPT(LIST, nets, .name = "net", .meta = "FILE",
@@ -74,23 +79,24 @@ static const struct rfl_opt opts[] = {
 
 	OPT(FLAG, train, .group = "Training and storage", .name = "train",
 	    .help = "show a training step instead of inference (the JSON document has both)"),
-	OPT(FLAG, input_grad, .name = "input-grad",
+	OPT(FLAG, input_grad, .name = "input-grad", .needs = STEP,
 	    .help = "also compute the gradient of the input, that is, the dgrad of the first "
 		    "layer"),
-	OPT(FLAG, auxiliary, .name = "aux",
+	OPT(FLAG, auxiliary, .name = "aux", .needs = STEP,
 	    .help = "train the auxiliary heads of GoogLeNet and Inception"),
-	OPT(LIST, frozen, .name = "freeze", .meta = "PATH",
+	OPT(LIST, frozen, .name = "freeze", .meta = "PATH", .needs = STEP,
 	    .help = "paths of parameters or modules that are not trained"),
 	OPT(INT, checkpoint, .name = "checkpoint", .meta = "N", .def = "0", .min = 0,
-	    .max = MAX_SIZE,
+	    .max = MAX_SIZE, .needs = STEP,
 	    .help = "number of blocks to recompute at a time (activation checkpointing); 0: none"),
 	OPT(INT, accumulate, .name = "accumulate", .meta = "N", .def = "1", .min = 1,
-	    .max = MAX_SIZE, .help = "passes per update, during which gradients stay in memory"),
+	    .max = MAX_SIZE, .needs = STEP,
+	    .help = "passes per update, during which gradients stay in memory"),
 	OPT(CHOICE, optimizer, .name = "optimizer", .meta = "NAME", .choices = rfl_optimizer_names,
-	    .def = "momentum",
+	    .def = "momentum", .needs = STEP,
 	    .help = "update rule of a training step; momentum is the sgd of 'roofline run'"),
 	OPT(CHOICE, update, .name = "update", .meta = "HOW", .choices = rfl_update_names,
-	    .def = "fused",
+	    .def = "fused", .needs = STEP,
 	    .help = "form of the update, for memory: all parameters at once (foreach, the default "
 		    "of PyTorch on a GPU), one after the other, or in one kernel, as in 'roofline "
 		    "run'"),
@@ -102,15 +108,15 @@ static const struct rfl_opt opts[] = {
 
 	OPT(LIST, peers, .group = "Other counters, memory, time", .name = "as", .meta = "TOOL",
 	    .help = "other FLOP counters with which to compare a forward pass: names, or 'all'"),
-	OPT(TEXT, fit, .name = "fit", .meta = "DEVICE", .against = "as",
+	OPT(TEXT, fit, .name = "fit", .meta = "DEVICE", .against = "as by top sort columns fusion",
 	    .help = "device (\"NVIDIA L4\") or memory size (24GiB, 80e9) for which to find the "
 		    "largest batch and context"),
-	OPT(TEXT, reserve, .name = "reserve", .meta = "BYTES",
+	OPT(TEXT, reserve, .name = "reserve", .meta = "BYTES", .needs = "fit",
 	    .help = "memory that --fit leaves free; default: 1/16 of the memory plus 512 MiB for a "
 		    "device, 0 for a size"),
-	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .no_project = true,
+	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .no_project = true, .needs = "env",
 	    .help = "ceilings for least times and bounds; requires --env"),
-	OPT(TEXT, env, .name = "env", .meta = "NAME", .no_project = true,
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .no_project = true, .needs = "peaks",
 	    .help = "environment in the --peaks file"),
 
 	OPT(CHOICE, fusion, .group = "Output", .name = "fusion", .meta = "LEVEL",
@@ -121,13 +127,18 @@ static const struct rfl_opt opts[] = {
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_summary_by_names,
 	    .def = "model", .help = "content of each row"),
 	OPT(INT, depth, .name = "depth", .meta = "N", .def = "1", .min = 1, .max = 8,
+	    .needs = "by=module",
 	    .help = "path components that identify a module, with --by module"),
 	OPT(INT, top, .name = "top", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
-	    .help = "number of rows to show, most MACs first; 0: all"),
+	    .help = "number of rows to show, the largest first; 0: all"),
+	OPT(TEXT, sort, .name = "sort", .meta = "KEY",
+	    .help = "column by which to sort the rows, largest first: a key of '--columns help', "
+		    "or time, bytes or memory; default: macs with --top, else the order of the "
+		    "network"),
 	OPT(LIST, columns, .name = "columns", .meta = "KEY",
 	    .help = "columns of the table; 'help' lists them; 'report' selects those of older "
 		    "reports"),
-	OPT(FLAG, summary, .name = "summary", .against = "fit as columns",
+	OPT(FLAG, summary, .name = "summary", .against = "fit as columns by top sort",
 	    .help = "print a list of the layers of each network instead of the table"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR",
@@ -205,12 +216,14 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 	} else {
 		if (rfl_num_parse_bytes(fit, "--fit", &memory, err) != RFL_OK)
 			return RFL_EUSAGE;
-		/* "24" probably lacks a unit: no network fits in 24 bytes */
+		/* "24" probably lacks a unit */
 		if (memory < LEAST_MEMORY)
 			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--fit: '%s' is %lld bytes, less than 1 MiB; add a unit, "
-					"as in 24GiB",
-					fit, (long long)memory);
+					"--fit: '%s' is less than 1 MiB, which holds no network; "
+					"%s",
+					fit,
+					fit[strspn(fit, "0123456789")] ? "use a larger size"
+								       : "add a unit, as in 24GiB");
 	}
 	if (reserve && strcmp(reserve, "0") == 0)
 		kept = 0;
@@ -231,11 +244,8 @@ static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 	enum rfl_fusion fusion = c->r.fusion < 0 ? RFL_FUSION_FUSED : (enum rfl_fusion)c->r.fusion;
 	enum rfl_rc rc;
 
-	if (!a->peaks && !a->env)
+	if (!a->peaks)
 		return RFL_OK;
-	if (!a->peaks || !a->env)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--peaks and --env require each other; use both");
 	rc = rfl_cli_load_peaks(a->peaks, &c->peaks, err);
 	if (rc != RFL_OK)
 		return rc;
@@ -498,12 +508,7 @@ static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, s
 		return rfl_complexity_fit_table(r, format, out, err);
 	if (r->npeers)
 		return rfl_complexity_peers_table(r, format, out, err);
-	rc = rfl_complexity_table(r, format, out, err);
-	if (rc == RFL_ENOTFOUND || rc == RFL_EINVAL) {
-		rfl_err_prefix(err, "--columns");
-		return RFL_EUSAGE;
-	}
-	return rc;
+	return rfl_complexity_table(r, format, out, err);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -535,6 +540,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			.train = a->train,
 			.fusion = a->fusion + RFL_FUSION_AUTO,
 			.top = (size_t)a->top,
+			.sort = a->sort,
 			.columns = a->columns.items,
 			.ncolumns = a->columns.n,
 		},

@@ -91,6 +91,13 @@ static void show_peak(struct rfl_table *t, const struct rfl_peaks_env *env,
 	rfl_table_add(t, &row, 1, sizeof(row));
 }
 
+static bool is_thin(const char *key)
+{
+	const struct rfl_peaks_part *part = rfl_peaks_part(key, false);
+
+	return part && part->line != RFL_LINE_NONE;
+}
+
 static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct peaks_args *a = args;
@@ -119,11 +126,9 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 			continue;
 		for (const struct rfl_peak_compute *c = env->compute;
 		     c < env->compute + env->ncompute; c++)
-			/* a single core does not attain the bandwidth of the machine, so it has no
-			 * knee */
+			/* a ceiling that is never a roof of the machine has no knee */
 			show_peak(t, env, sheet, c->cell, &c->peak, rfl_peaks_unit(c->key),
-				  strstr(c->key, ".1core") ? (double)NAN
-							   : c->peak.value / bandwidth,
+				  is_thin(c->key) ? (double)NAN : c->peak.value / bandwidth,
 				  c->key);
 		for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels;
 		     l++)

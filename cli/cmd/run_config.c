@@ -112,8 +112,12 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 	enum rfl_rc rc;
 
 	*ret = *c;
-	if (!rfl_run_arch_is_file(c->arch) && rfl_zoo_find(c->arch, &model, err) != RFL_OK)
+	if (!rfl_run_arch_is_file(c->arch) && rfl_zoo_find(c->arch, &model, err) != RFL_OK) {
+		rfl_err_prefix(err, "--arch");
 		return RFL_EUSAGE;
+	}
+	if (c->env && (rc = rfl_text_check_env_name("--env", c->env, RFL_EUSAGE, err)))
+		return rc;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(never); i++)
 		if (never[i].holds)
 			return rfl_fail(err, RFL_EUSAGE, 0, "%s", never[i].text);

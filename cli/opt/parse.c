@@ -90,9 +90,7 @@ static enum rfl_rc parse_int(const struct rfl_opt *row, const char *text, int64_
 static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, int *ret,
 			       struct rfl_err *err)
 {
-	struct rfl_buf names;
-	const char *near;
-	enum rfl_rc rc;
+	char advice[RFL_ADVICE_SIZE];
 
 	for (int i = 0; row->choices[i]; i++) {
 		if (strcmp(row->choices[i], text) == 0) {
@@ -100,31 +98,16 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, int 
 			return RFL_OK;
 		}
 	}
-	rfl_buf_init(&names, 0);
-	for (int i = 0; row->choices[i]; i++)
-		rfl_buf_printf(&names, "%s%s", i > 0 ? ", " : "", row->choices[i]);
-	near = rfl_text_nearest(text, row->choices);
-	if (near && strlen(text) <= 3 && near[0] != text[0]) /* not "cpu" for "gpu" */
-		near = NULL;
-	rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not one of %s%s%s%s", row->name, text,
-		      rfl_buf_str(&names), near ? "; did you mean " : "", near ? near : "",
-		      near ? "?" : "");
-	rfl_buf_fini(&names);
-	return rc;
+	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not valid; %s", row->name, text,
+			rfl_text_advice(text, row->choices, 1, NULL, advice));
 }
 
 static enum rfl_rc list_add(struct rfl_opt_list *list, const char *text, struct rfl_err *err)
 {
-	enum rfl_rc rc;
-
 	if (list->n >= LIST_MAX)
 		return rfl_fail(err, RFL_EUSAGE, 0, TOO_MANY, LIST_MAX);
-	rc = rfl_grow(&list->items, &list->cap, list->n + 2, SIZE_MAX, err);
-	if (rc != RFL_OK)
-		return rc;
-	list->items[list->n] = strdup(text);
-	if (!list->items[list->n])
-		return rfl_no_memory(err, "command line");
+	rfl_reserve(&list->items, &list->cap, list->n + 2);
+	list->items[list->n] = rfl_strdup(text);
 	list->items[++list->n] = NULL;
 	return RFL_OK;
 }
@@ -160,19 +143,20 @@ static enum rfl_rc add_item(const struct rfl_opt *row, void *member, const char 
 	}
 	if (numbers->n >= LIST_MAX)
 		return rfl_fail(err, RFL_EUSAGE, 0, TOO_MANY, LIST_MAX);
-	if ((rc = parse_int(row, text, &value, err)) ||
-	    (rc = rfl_grow(&numbers->items, &numbers->cap, numbers->n + 1, SIZE_MAX, err)))
-		return rc;
-	numbers->items[numbers->n++] = value;
-	return RFL_OK;
+	rc = parse_int(row, text, &value, err);
+	if (rc == RFL_OK) {
+		rfl_reserve(&numbers->items, &numbers->cap, numbers->n + 1);
+		numbers->items[numbers->n++] = value;
+	}
+	return rc;
 }
 
 /* Add the values of a list, which are separated by any of `separators`. */
 static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char *text,
 			     const char *separators, struct rfl_err *err)
 {
-	char *copy = strdup(text), *rest = copy, *part;
-	enum rfl_rc rc = copy ? RFL_OK : rfl_no_memory(err, "command line");
+	char *copy = rfl_strdup(text), *rest = copy, *part;
+	enum rfl_rc rc = RFL_OK;
 
 	while (rc == RFL_OK && rest) {
 		part = rest;
@@ -303,6 +287,7 @@ struct slot {
 	const struct rfl_opt *row;
 	void *base; /* the struct to which row->offset applies */
 	bool seen;
+	const char *text; /* the value on the command line; "on" or "off" of a flag */
 };
 
 struct parser {
@@ -312,6 +297,7 @@ struct parser {
 	size_t nslots;
 	struct slot slots[SLOTS_MAX];
 	struct slot *open; /* list option to which the next word is added */
+	struct slot *last; /* the option whose value was the last word, unless it is a list */
 	struct rfl_err *err;
 };
 
@@ -400,6 +386,33 @@ static enum rfl_rc unknown_letter(const struct parser *p, const char *word, cons
 			near ? "?" : "");
 }
 
+/* Reject an operand of a command without operands, and name the option that was probably meant: the
+ * one whose value ends here for lack of quotes, one with this choice, or the command's main one. */
+static enum rfl_rc stray_word(const struct parser *p, const char *word)
+{
+	const struct slot *meant = NULL;
+
+	if (p->last && p->last->row->kind == RFL_OPT_TEXT)
+		return rfl_fail(p->err, RFL_EUSAGE, 0,
+				"'%s': --%s takes one word; quote it, as in --%s '%s %s'", word,
+				p->last->row->name, p->last->row->name, p->last->text, word);
+	for (const struct slot *s = p->slots; s < p->slots + p->nslots; s++) {
+		if (s->row->hidden)
+			continue;
+		for (size_t i = 0; s->row->choices && s->row->choices[i]; i++)
+			if (strcmp(s->row->choices[i], word) == 0 &&
+			    (!meant || !meant->row->choices))
+				meant = s;
+		if ((s->row->main || s->row->required) && !meant)
+			meant = s;
+	}
+	if (meant)
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s': %s takes no operands; use --%s %s",
+				word, p->cmd->name, meant->row->name, word);
+	return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s': %s takes no operands; leave it out", word,
+			p->cmd->name);
+}
+
 /* ---- parsing ---- */
 
 /* Set an option. @param value  NULL: the next word */
@@ -407,7 +420,7 @@ static enum rfl_rc give(struct parser *p, struct slot *slot, const char *value)
 {
 	const struct rfl_opt *row = slot->row;
 
-	p->open = NULL;
+	p->open = p->last = NULL;
 	if (!value && row->bare) { /* the next word may be the value */
 		const bool alone =
 			p->cmd->operands || p->next >= p->argc || p->argv[p->next][0] == '-';
@@ -420,8 +433,11 @@ static enum rfl_rc give(struct parser *p, struct slot *slot, const char *value)
 		value = p->argv[p->next++];
 		if (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST)
 			p->open = slot;
+		else
+			p->last = slot;
 	}
 	slot->seen = true;
+	slot->text = value;
 	if (row->given)
 		*(bool *)((char *)slot->base + row->given) = true;
 	return set(row, slot->base, value, p->err);
@@ -431,13 +447,12 @@ static enum rfl_rc take_long(struct parser *p, const char *word)
 {
 	const size_t len = strcspn(word, "=");
 	const char *value = word[len] ? word + len + 1 : NULL;
-	char *name = strndup(word, len);
+	char name[256];
 	bool negated;
 	struct slot *slot;
 	enum rfl_rc rc;
 
-	if (!name)
-		return rfl_no_memory(p->err, "options");
+	(void)snprintf(name, sizeof(name), "%.*s", len < sizeof(name) ? (int)len : 200, word);
 	slot = find_long(p, name, &negated);
 	if (!slot)
 		rc = unknown_long(p, name);
@@ -447,7 +462,6 @@ static enum rfl_rc take_long(struct parser *p, const char *word)
 		rc = rfl_fail(p->err, RFL_EUSAGE, 0, "--%s takes no value; leave it out", name);
 	else
 		rc = give(p, slot, negated ? "off" : "on");
-	free(name);
 	return rc;
 }
 
@@ -487,10 +501,29 @@ static bool take_options(struct parser *p, enum rfl_rc *rc)
 	return false;
 }
 
-/* Reject an option if a conflicting one was also given. */
-static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *row)
+/* Whether an option in row->needs is on the command line, or has the value: "train", "mode=train".
+ */
+static bool is_used(const struct parser *p, struct rfl_span word)
+{
+	const size_t len = rfl_span_find(word, "=");
+	const struct rfl_span name = { word.at, len };
+
+	for (const struct slot *s = p->slots; s < p->slots + p->nslots; s++) {
+		const char *text = s->seen ? s->text : s->row->def;
+
+		if (!rfl_span_is(name, s->row->name))
+			continue;
+		return len < word.len ? text && rfl_span_is(rfl_span_from(word, len + 1), text)
+				      : s->seen && strcmp(text, "off") != 0;
+	}
+	return false;
+}
+
+/* Reject an option together with a conflicting one, or without one that it needs. */
+static enum rfl_rc check_others(const struct parser *p, const struct rfl_opt *row)
 {
 	struct rfl_span rest = rfl_span_of(row->against ? row->against : ""), name;
+	bool needs = row->needs != NULL;
 
 	while (rfl_span_next_word(&rest, &name))
 		for (size_t i = 0; i < p->nslots; i++)
@@ -498,7 +531,16 @@ static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *r
 				return rfl_fail(p->err, RFL_EUSAGE, 0,
 						"--%s and --%s cannot be used together", row->name,
 						p->slots[i].row->name);
-	return RFL_OK;
+	rest = rfl_span_of(row->needs ? row->needs : "");
+	while (needs && rfl_span_next_word(&rest, &name))
+		needs = !is_used(p, name);
+	if (!needs)
+		return RFL_OK;
+	rest = rfl_span_of(row->needs);
+	(void)rfl_span_next_word(&rest, &name);
+	return rfl_fail(p->err, RFL_EUSAGE, 0,
+			"--%s has no effect without --%.*s; add it, or leave out --%s", row->name,
+			RFL_SPAN_ARG(name), row->name);
 }
 
 /* Set an option that is not on the command line to the project's value or the default. */
@@ -520,8 +562,8 @@ static enum rfl_rc complete(const struct slot *s, struct rfl_project *project, s
 	if (value)
 		return set(row, s->base, value, err);
 	if (row->required)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required; add it", row->name,
-				row->meta ? row->meta : "");
+		return rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required: %s", row->name,
+				row->meta ? row->meta : "", row->help ? row->help : "");
 	return rfl_opt_set_default(row, s->base, err);
 }
 
@@ -554,8 +596,7 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 		if (p.open)
 			rc = set(p.open->row, p.open->base, text, err);
 		else if (!operands)
-			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "'%s': %s takes no operands; leave it out", text, cmd->name);
+			rc = stray_word(&p, text);
 		else if (*text == '\0')
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
 				      "empty operand: %s accepts %s; leave it out", cmd->name,
@@ -570,9 +611,9 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 	if (globals->help || globals->version)
 		return rc;
 	for (const struct slot *s = p.slots; rc == RFL_OK && s < p.slots + p.nslots; s++)
-		rc = s->seen ? check_against(&p, s->row) : complete(s, globals->project, err);
+		rc = s->seen ? check_others(&p, s->row) : complete(s, globals->project, err);
 	if (rc == RFL_OK && operands && operands->n < least)
-		rc = rfl_fail(err, RFL_EUSAGE, 0, "%s is missing; add it: roofline %s %s",
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "%s is missing; usage: roofline %s %s",
 			      operands->n ? "an operand" : cmd->operands, cmd->name, cmd->operands);
 	return rc;
 }

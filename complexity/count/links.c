@@ -31,17 +31,14 @@ static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 				  struct rfl_err *err)
 {
 	struct rfl_arena *arena = rfl_arena_new();
-	const char **names = NULL;
-	struct rfl_buf near;
+	char advice[RFL_ADVICE_SIZE];
 	size_t n = 0, max = (size_t)net->nnodes + 1;
-	enum rfl_rc rc = RFL_ENOMEM;
+	const char **names;
 
 	for (int i = 0; i < net->nnodes; i++)
 		for (const char *dot = net->nodes[i].name; (dot = strchr(dot, '.')); dot++)
 			max++;
-	names = arena ? rfl_arena_array(arena, max, sizeof(*names)) : NULL;
-	if (!names)
-		goto done;
+	names = rfl_arena_array(arena, max, sizeof(*names));
 	for (int i = 0; i < net->nnodes; i++) {
 		const char *path = net->nodes[i].name;
 		size_t length = 0, end = net->nodes[i].nparams > 0 ? strlen(path) : 0;
@@ -55,22 +52,14 @@ static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 				k--;
 			if (k > 0)
 				continue;
-			names[n] = rfl_arena_printf(arena, "%.*s", (int)length, path);
-			if (!names[n++])
-				goto done;
+			names[n++] = rfl_arena_printf(arena, "%.*s", (int)length, path);
 		}
 	}
-	rfl_buf_init(&near, 0);
-	rfl_text_suggest(module, names, SUGGESTIONS, &near);
-	rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' with parameters to freeze%s%s%s",
-		      net->model, module,
-		      near.len ? "; did you mean "
-			       : "; run 'roofline complexity --by layer' to list the modules",
-		      rfl_buf_str(&near), near.len ? "?" : "");
-	rfl_buf_fini(&near);
-done:
+	rfl_text_advice(module, names, SUGGESTIONS,
+			"run 'roofline complexity --by layer' to list the modules", advice);
 	rfl_arena_free(arena);
-	return rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s: out of memory", net->model) : rc;
+	return rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' with parameters to freeze; %s",
+			net->model, module, advice);
 }
 
 /* Whether a node has parameters and is in a module. */

@@ -155,9 +155,10 @@ static bool read_text(struct reader *r, const char *key, const char **ret)
 /* Find the draft that a text names; suggest the nearest name if there is none. */
 static bool resolve(struct reader *r, const char *key, int index, const json_t *value, int *ret)
 {
-	const char *id = json_string_value(value), *nearest = NULL;
+	const char *id = json_string_value(value);
 	const bool plain = is_name(id); /* otherwise it may be of any length */
 	const int shown = plain ? MAX_NAME : 60;
+	char advice[RFL_ADVICE_SIZE];
 	const char **names;
 	size_t n = 0;
 
@@ -173,10 +174,9 @@ static bool resolve(struct reader *r, const char *key, int index, const json_t *
 	for (int i = 0; i < r->ndrafts && n < MAX_CANDIDATES; i++)
 		if (r->drafts[i].id)
 			names[n++] = r->drafts[i].id;
-	nearest = plain ? rfl_text_nearest(id, names) : NULL;
-	return fail(r, key, index, "no node '%.*s%s'%s%s%s", shown, id,
-		    strlen(id) > (size_t)shown ? "..." : "", nearest ? "; did you mean '" : "",
-		    nearest ? nearest : "", nearest ? "'?" : "");
+	return fail(r, key, index, "no node '%.*s%s'; %s", shown, id,
+		    strlen(id) > (size_t)shown ? "..." : "",
+		    rfl_text_advice(plain ? id : "", names, 1, "name a node of the file", advice));
 }
 
 /* --- values of attributes --------------------------------------------------------------------- */
@@ -390,7 +390,8 @@ const char *const rfl_net_file_node_keys[] = { "op",       "name",       "id",  
 static bool read_op(struct reader *r, struct draft *d)
 {
 	const json_t *value = json_object_get(d->obj, "op");
-	const char *name = json_string_value(value), *nearest;
+	const char *name = json_string_value(value);
+	char advice[RFL_ADVICE_SIZE];
 	const char *names[RFL_OP_COUNT + 1] = { 0 };
 	size_t n = 0;
 
@@ -410,9 +411,8 @@ static bool read_op(struct reader *r, struct draft *d)
 			return true;
 		}
 	}
-	nearest = rfl_text_nearest(name, names);
-	return nearest ? fail(r, "op", -1, "no operation '%s'; did you mean '%s'?", name, nearest)
-		       : fail(r, "op", -1, "no operation '%s'; see docs/net.md for a list", name);
+	return fail(r, "op", -1, "no operation '%s'; %s", name,
+		    rfl_text_advice(name, names, 1, "see docs/net.md for a list", advice));
 }
 
 static bool read_draft(struct reader *r, struct draft *d)

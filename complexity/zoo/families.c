@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/text.h"
 #include "complexity/zoo/blocks.h"
 
@@ -58,8 +57,7 @@ static enum rfl_rc find(const char *name, const struct rfl_zoo_entry **ret,
 {
 	const char *names[MAX_NAMES + 1];
 	const struct rfl_zoo_entry *entry;
-	struct rfl_buf near;
-	enum rfl_rc rc;
+	char advice[RFL_ADVICE_SIZE];
 	size_t n = 0;
 
 	for (size_t i = 0; (entry = entry_at(i, family)); i++) {
@@ -80,15 +78,9 @@ static enum rfl_rc find(const char *name, const struct rfl_zoo_entry **ret,
 		}
 	}
 	names[n] = NULL;
-	rfl_buf_init(&near, 0);
-	if (rfl_text_suggest(name, names, SUGGESTIONS, &near) > 0)
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no model '%s'; did you mean %s?", name,
-			      rfl_buf_str(&near));
-	else
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no model '%s'; run 'roofline list models' for a list", name);
-	rfl_buf_fini(&near);
-	return rc;
+	return rfl_fail(err, RFL_ENOTFOUND, 0, "no model '%s'; %s", name,
+			rfl_text_advice(name, names, SUGGESTIONS,
+					"run 'roofline list models' for a list", advice));
 }
 
 enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, struct rfl_err *err)

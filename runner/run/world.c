@@ -2,17 +2,16 @@
  * world.c - several processes: reads the rank from the environment variables of a launcher or,
  * without a launcher, starts and monitors a run for each rank.
  */
+#define _GNU_SOURCE /* memfd_create() */
 #include "runner/run/parts.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -305,41 +304,24 @@ static void *run_member(void *arg)
 	return NULL;
 }
 
-/* Reserve a free port until rank 0 listens on it, which takes seconds. While *fd is bound without
- * listening, Linux gives the port to no other program, but rank 0 can bind it, because both set
- * SO_REUSEADDR (as c10d's servers do). The caller closes *fd unless it is -1. */
-static enum rfl_rc reserve_port(int *fd, int *port, struct rfl_err *err)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	socklen_t len = sizeof(address);
-	const int on = 1;
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (*fd < 0 || setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-	    bind(*fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    getsockname(*fd, (struct sockaddr *)&address, &len) != 0)
-		return rfl_fail(err, RFL_EIO, errno, "127.0.0.1: no free port: %s",
-				strerror(errno));
-	*port = ntohs(address.sin_port);
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_run_host *host,
 			  struct rfl_run_result *ret, struct rfl_err *err)
 {
 	const int n = config->world.size;
 	struct team team = { .host = host, .failed = -1 };
-	struct member *members = rfl_alloc_array((size_t)n, sizeof(*members));
-	int port = 0, reserved = -1;
-	enum rfl_rc rc = reserve_port(&reserved, &port, err);
+	struct member *members;
+	/* The processes meet in a file without a name: it needs no port that others could connect to,
+	 * only this user can open it, and it vanishes with this process. */
+	const int file = memfd_create("roofline world", MFD_CLOEXEC);
+	enum rfl_rc rc = RFL_OK;
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
-	if (rc == RFL_OK && (!members || pthread_mutex_init(&team.lock, NULL) != 0))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", n);
-	if (rc)
-		goto done;
+	if (file < 0)
+		return rfl_fail(err, RFL_EIO, errno, "--world %d: cannot create a file in memory: %s",
+				n, strerror(errno));
+	members = rfl_alloc_array((size_t)n, sizeof(*members));
+	(void)pthread_mutex_init(&team.lock, NULL);
 	for (int i = 0; i < n; i++) {
 		struct member *m = &members[i];
 		struct rfl_world *w = &m->config.world;
@@ -348,9 +330,10 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 		m->config = *config;
 		w->rank = w->local_rank = i;
 		w->local_size = n;
-		w->port = port;
+		w->port = 0;
 		w->launcher = "roofline";
-		(void)snprintf(w->address, sizeof(w->address), "127.0.0.1");
+		(void)snprintf(w->address, sizeof(w->address), "/proc/%ld/fd/%d", (long)getpid(),
+			       file);
 		m->host = *host;
 		m->host.cancelled = ends_now;
 		m->host.why_cancelled = why_it_ends;
@@ -366,7 +349,7 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 
 		m->begun = code == 0;
 		if (!m->begun) {
-			m->rc = rfl_fail(&m->err, RFL_ENOMEM, code,
+			m->rc = rfl_fail(&m->err, RFL_EFAILED, code,
 					 "rank %d: cannot create a thread: %s", i, strerror(code));
 			note_end(m);
 		}
@@ -386,9 +369,7 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 	}
 	*ret = members[0].result;
 	pthread_mutex_destroy(&team.lock);
-done:
-	if (reserved >= 0)
-		close(reserved);
+	(void)close(file);
 	free(members);
 	return rc;
 }

@@ -158,6 +158,7 @@ enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_world *world,
 	const double start = rfl_clock_s();
 	struct rfl_torch_tensor **params;
 	struct rfl_err why = RFL_ERR_INIT;
+	char port[sizeof(world->address) + 32] = "";
 	enum rfl_rc rc;
 	bool waited;
 
@@ -187,11 +188,13 @@ enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_world *world,
 	if (rc == RFL_OK)
 		return RFL_OK;
 	waited = rfl_clock_s() - start >= 0.9 * world->timeout_s;
+	if (world->port)
+		(void)snprintf(port, sizeof(port), " at %s port %d", world->address, world->port);
 	return rfl_fail(err, waited ? RFL_ETIMEOUT : RFL_EUNAVAILABLE, 0,
-			"torch: rank %d of %d: not all processes joined at %s port %d within %g s: "
-			"%s; start all of them and use a free port",
-			world->rank, world->size, world->address, world->port, world->timeout_s,
-			why.msg);
+			"torch: rank %d of %d: not all processes joined%s within %g s: %s; start "
+			"all of them%s",
+			world->rank, world->size, port, world->timeout_s, why.msg,
+			world->port ? " and use a free port" : "");
 }
 
 /* ------------------------------------------------------------------ opening and closing */

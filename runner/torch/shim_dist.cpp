@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,6 +32,7 @@
 #endif
 #if RFL_TORCH_HAS_GLOO || RFL_TORCH_HAS_NCCL
 #define HAVE_GROUPS 1
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #else
@@ -71,32 +74,41 @@ struct bucket {
 	work sent;
 };
 
+using clock = std::chrono::steady_clock;
+
 std::chrono::milliseconds milliseconds(double seconds)
 {
 	return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
 }
 
-c10::intrusive_ptr<process_group> make_group(const struct rfl_world *w, [[maybe_unused]] bool nccl,
+// Whether the processes meet in a file of this machine, and need no port.
+bool in_file(const rfl_world &w)
+{
+	return w.address[0] == '/';
+}
+
+c10::intrusive_ptr<process_group> make_group(const rfl_world &w, [[maybe_unused]] bool nccl,
 					     const c10::intrusive_ptr<c10d::Store> &store)
 {
 #if RFL_TORCH_HAS_NCCL
 	if (nccl) {
 		auto options = c10d::ProcessGroupNCCL::Options::create();
 
-		options->timeout = milliseconds(w->timeout_s);
-		return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, w->rank, w->size,
-								   options);
+		if (in_file(w)) // else NCCL listens on the interface of the network
+			(void)setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+		options->timeout = milliseconds(w.timeout_s);
+		return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, w.rank, w.size, options);
 	}
 #endif
 #if RFL_TORCH_HAS_GLOO
-	const std::string address = w->address;
-	auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(w->timeout_s));
+	const std::string address = w.address;
+	const bool local = in_file(w) || address == "127.0.0.1" || address == "localhost";
+	auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(w.timeout_s));
 
 	options->devices.push_back(
-		address == "127.0.0.1" || address == "localhost"
-			? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-			: c10d::ProcessGroupGloo::createDefaultDevice());
-	return c10::make_intrusive<c10d::ProcessGroupGloo>(store, w->rank, w->size, options);
+		local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+		      : c10d::ProcessGroupGloo::createDefaultDevice());
+	return c10::make_intrusive<c10d::ProcessGroupGloo>(store, w.rank, w.size, options);
 #else
 	TORCH_CHECK(false, rfl_torch_group_missing(nccl));
 #endif
@@ -115,25 +127,25 @@ template <class T> void shut_down(T & /* group */, long)
 
 /* Rank 0 listens unless the launcher does. The other ranks connect: a c10d client gives up early if
  * its next attempt would be too late, so this function retries until the timeout. */
-c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
+c10::intrusive_ptr<c10d::Store> open_store(const rfl_world &w, clock::time_point until)
 {
-	const auto until = std::chrono::steady_clock::now() + milliseconds(w->timeout_s);
 	c10d::TCPStoreOptions options;
 
-	options.port = static_cast<uint16_t>(w->port);
-	options.isServer = w->rank == 0 && !w->hosted;
+	if (in_file(w))
+		return c10::make_intrusive<c10d::FileStore>(w.address, -1);
+	options.port = static_cast<uint16_t>(w.port);
+	options.isServer = w.rank == 0 && !w.hosted;
 	options.waitWorkers = false; // meet() names the missing ranks
-	options.timeout = milliseconds(w->timeout_s);
+	options.timeout = milliseconds(w.timeout_s);
 	for (;;) {
 		try {
-			return c10::make_intrusive<c10d::TCPStore>(std::string(w->address),
-								   options);
+			return c10::make_intrusive<c10d::TCPStore>(std::string(w.address), options);
 		} catch (const std::exception &e) {
 			if (options.isServer)
 				throw;
-			TORCH_CHECK(std::chrono::steady_clock::now() < until,
-				    w->hosted ? "no process listens at this address: "
-					      : "rank 0 is not reachable: ",
+			TORCH_CHECK(clock::now() < until,
+				    w.hosted ? "no process listens at this address: "
+					     : "rank 0 is not reachable: ",
 				    std::string(e.what()).substr(0, 120));
 		}
 		std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -141,27 +153,48 @@ c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
 }
 
 // Every process announces itself and waits for the others.
-void meet(c10d::Store &store, const struct rfl_world *w)
+void meet(c10d::Store &store, const rfl_world &w, clock::time_point until)
 {
 	const auto key = [](int rank) { return "here/" + std::to_string(rank); };
-	const auto until = std::chrono::steady_clock::now() + milliseconds(w->timeout_s);
 	std::string missing;
 	int first = 0; // all lower ranks have arrived
 
-	store.set(key(w->rank), std::vector<uint8_t>{ 1 });
-	while (first < w->size) {
+	store.set(key(w.rank), std::vector<uint8_t>{ 1 });
+	while (first < w.size) {
 		if (store.check({ key(first) })) {
 			first++;
 			continue;
 		}
-		if (std::chrono::steady_clock::now() >= until)
+		if (clock::now() >= until)
 			break;
 		std::this_thread::sleep_for(std::chrono::milliseconds(5));
 	}
-	for (int r = first; r < w->size && missing.size() < 80; r++)
+	for (int r = first; r < w.size && missing.size() < 80; r++)
 		if (!store.check({ key(r) }))
 			missing += (missing.empty() ? "rank " : ", ") + std::to_string(r);
 	TORCH_CHECK(missing.empty(), "missing: ", missing);
+}
+
+/* Meet the other processes and connect to them. c10d's stores and sockets can wait for an answer
+ * without a limit, even in their destructors, for example if another program is connected to the port.
+ * A thread waits for them: after the limit it is left behind, and ends with the process. */
+c10::intrusive_ptr<process_group> connect(const rfl_world &world, bool nccl)
+{
+	const auto until = clock::now() + milliseconds(world.timeout_s);
+	std::packaged_task<c10::intrusive_ptr<process_group>()> task([world, nccl, until] {
+		const auto store = c10::make_intrusive<c10d::PrefixStore>("roofline",
+									  open_store(world, until));
+
+		meet(*store, world, until);
+		return make_group(world, nccl, store);
+	});
+	auto group = task.get_future();
+
+	std::thread(std::move(task)).detach();
+	// a second later than the functions above, whose messages are more specific
+	TORCH_CHECK(group.wait_until(until + std::chrono::seconds(1)) == std::future_status::ready,
+		    "no answer; another program may be connected to the port");
+	return group.get();
 }
 
 struct exchange;
@@ -190,12 +223,8 @@ struct exchange final : public rfl_torch_group {
 	c10::intrusive_ptr<process_group> processes;
 
 	exchange(const struct rfl_world *world, bool nccl, rfl_torch_tensor *const *given, size_t n)
-	    : size(world->size), bucket_of(n)
+	    : size(world->size), bucket_of(n), processes(connect(*world, nccl))
 	{
-		const auto store =
-			c10::make_intrusive<c10d::PrefixStore>("roofline", open_store(world));
-
-		meet(*store, world);
 		for (size_t i = 0; i < n; i++)
 			params.push_back(given[i]->t);
 		// backward computes the gradients of the last parameters first
@@ -212,7 +241,6 @@ struct exchange final : public rfl_torch_group {
 		for (bucket &b : buckets)
 			b.flat = at::empty({ b.numel },
 					   params[b.params[0]].options().requires_grad(false));
-		processes = make_group(world, nccl, store);
 		for (size_t i = 0; i < n; i++) {
 			auto accumulator = torch::autograd::impl::grad_accumulator(params[i]);
 

@@ -4,8 +4,7 @@
  *   RFL_FAKE=<action>:<place>[:<n>]   at the n-th call (from 0) of that place:
  *       kill hup segv exit hang edevmem fail nan     at open forward backward step snapshot restore
  *                                                 capture close watch
- *     or RFL_FAKE=unsupported, RFL_FAKE=unavailable, RFL_FAKE=port: rank 0 fails unless its
- *     port is reserved for it
+ *     or RFL_FAKE=unsupported, RFL_FAKE=unavailable
  *   RFL_FAKE_DEVICE=cuda|mps                     serves this device beside the cpu
  *   RFL_FAKE_LACKS=snapshot,mark,events,upload,capture,pinned,kernels,join,
  *                                                watch

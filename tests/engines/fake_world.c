@@ -1,30 +1,30 @@
 /*
  * fake_world.c - the meeting of several fake engines: at every call each rank writes its numbers to
- * a file <folder>/<port>.<call>.<rank> and waits for the files of the others.
+ * a file <folder>/<world>.<call>.<rank> and waits for the files of the others. The world is the port, or the
+ * inode of the file in which processes of one machine meet.
  */
 #include "tests/engines/fake_world.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/engines/fake_told.h"
 
 struct fake_world {
 	const char *dir;
-	int rank, size, port, calls;
+	int rank, size, calls;
+	long long world;
 	double timeout_s;
 	char text[320];
 };
 
 static void path_of(const struct fake_world *w, int call, int rank, const char *end, char out[512])
 {
-	(void)snprintf(out, 512, "%s/%d.%d.%d%s", w->dir, w->port, call, rank, end);
+	(void)snprintf(out, 512, "%s/%lld.%d.%d%s", w->dir, w->world, call, rank, end);
 }
 
 static enum rfl_rc put(const struct fake_world *w, const double *mine, size_t n,
@@ -84,34 +84,19 @@ enum rfl_rc fake_world_gather(struct fake_world *w, const double *mine, size_t n
 	return rc;
 }
 
-/* Rank 0 of a real engine listens at the port, which no other program can have taken until then. */
-static enum rfl_rc take_port(int port, struct rfl_err *err)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	const int other = socket(AF_INET, SOCK_STREAM, 0), own = socket(AF_INET, SOCK_STREAM, 0);
-	const int on = 1;
-	enum rfl_rc rc = RFL_OK;
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(other, (struct sockaddr *)&address, sizeof(address)) == 0)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "fake: another program can bind port %d", port);
-	else if (setsockopt(own, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-		 bind(own, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-		 listen(own, 1) != 0)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "fake: port %d cannot be bound", port);
-	close(other);
-	close(own);
-	return rc;
-}
-
 enum rfl_rc fake_world_join(const struct rfl_world *world, struct fake_world **ret,
 			    struct rfl_err *err)
 {
 	struct fake_world *w = calloc(1, sizeof(*w));
 	const double here = world->rank;
 	double *all = calloc((size_t)world->size, sizeof(*all));
+	struct stat file = { .st_ino = 0 };
 	enum rfl_rc rc = RFL_ENOMEM;
 
+	if (!world->port && stat(world->address, &file) != 0) {
+		rc = rfl_fail(err, RFL_EFAILED, errno, "fake: %s: no such file", world->address);
+		goto done;
+	}
 	if (!w || !all) {
 		rfl_fail(err, rc, 0, "fake: out of memory");
 		goto done;
@@ -119,15 +104,13 @@ enum rfl_rc fake_world_join(const struct rfl_world *world, struct fake_world **r
 	*w = (struct fake_world){ .dir = getenv("RFL_FAKE_WORLD"),
 				  .rank = world->rank,
 				  .size = world->size,
-				  .port = world->port,
+				  .world = world->port ? world->port : (long long)file.st_ino,
 				  .timeout_s = world->timeout_s };
 	(void)snprintf(w->text, sizeof(w->text), "rank=%d of %d at %s hosted=%d bucket=%lld via %s",
 		       world->rank, world->size, world->address, world->hosted,
 		       (long long)world->bucket_bytes, world->interconnect);
 	if (!w->dir)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: RFL_FAKE_WORLD is not set");
-	else if (fake_told("port") && w->rank == 0)
-		rc = take_port(w->port, err);
 	else
 		rc = RFL_OK;
 	if (rc == RFL_OK)

@@ -186,7 +186,7 @@ static void memory_that_runs_out(void **state)
 	struct rfl_arena *a = rfl_arena_new();
 	volatile int left = 0;
 	size_t cap = 0;
-	char (*odd)[100] = NULL;
+	char(*odd)[100] = NULL;
 
 	(void)state;
 	assert_null(rfl_try_array(SIZE_MAX / 2, 3));
@@ -324,6 +324,32 @@ static void suggestions(void **state)
 	rfl_buf_fini(&out);
 }
 
+/* In a short name, each letter counts: another digit or first letter is another name. */
+static void suggestions_are_plausible(void **state)
+{
+	static const char *const names[] = { "fp32", "fp16", "bf16", "gpu", "sgd", NULL };
+	static const struct {
+		const char *name, *near;
+	} cases[] = {
+		{ "fp23", "fp32" }, { "fp31", "fp32" },  { "fp3", NULL }, { "fp8", NULL },
+		{ "fp64", NULL },   { "FP16", "fp16" },  { "cpu", NULL }, { "gup", "gpu" },
+		{ "sgdd", "sgd" },  { "fp32x", "fp32" },
+	};
+	char advice[RFL_ADVICE_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const char *near = rfl_text_nearest(cases[i].name, names);
+
+		assert_string_equal(near ? near : "", cases[i].near ? cases[i].near : "");
+	}
+	assert_string_equal(rfl_text_advice("fp32x", names, 1, NULL, advice), "did you mean fp32?");
+	assert_string_equal(rfl_text_advice("fp8", names, 3, NULL, advice),
+			    "use one of fp32, fp16, bf16, gpu, sgd");
+	assert_string_equal(rfl_text_advice("fp8", names, 3, "see the list", advice),
+			    "see the list");
+}
+
 static void environment_names(void **state)
 {
 	(void)state;
@@ -437,6 +463,7 @@ int main(void)
 		cmocka_unit_test(distances),
 		cmocka_unit_test(long_names_have_a_bound),
 		cmocka_unit_test(suggestions),
+		cmocka_unit_test(suggestions_are_plausible),
 		cmocka_unit_test(environment_names),
 		cmocka_unit_test(shell_words),
 		cmocka_unit_test(clocks),

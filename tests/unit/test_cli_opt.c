@@ -248,9 +248,8 @@ static void some_options_may_stand_alone(void **state)
 		assert_int_equal(a.files.n, cases[i].files);
 		rfl_opt_free(cases[i].cmd, &a);
 	}
-	bad(&no_files, "--bare cvs",
-	    "--bare: 'cvs' is not one of table, csv, json; did you mean csv?");
-	bad(&no_files, "--bare xsv", "--bare: 'xsv' is not one of table, csv, json");
+	bad(&no_files, "--bare cvs", "--bare: 'cvs' is not valid; did you mean csv?");
+	bad(&no_files, "--bare xsv", "--bare: 'xsv' is not valid; use one of table, csv, json");
 	bad(&no_files, "--bar", "--bar is not an option; did you mean --bare?");
 }
 
@@ -350,11 +349,10 @@ static void says_what_is_wrong_with_a_value(void **state)
 	    "--batch-sizes: '16,,32' has an empty value; remove a comma");
 	bad(&no_files, "--models a,", "--models: 'a,' has an empty value; remove a comma");
 	bad(&no_files, "--data=", "--data: empty value; give one, or leave out the option");
-	bad(&no_files, "--format tabel",
-	    "--format: 'tabel' is not one of table, csv, json; did you mean table?");
-	bad(&no_files, "--format x", "--format: 'x' is not one of table, csv, json");
+	bad(&no_files, "--format tabel", "--format: 'tabel' is not valid; did you mean table?");
+	bad(&no_files, "--format x", "--format: 'x' is not valid; use one of table, csv, json");
 	bad(&no_files, "--kinds conv linaer",
-	    "--kinds: 'linaer' is not one of conv, linear; did you mean linear?");
+	    "--kinds: 'linaer' is not valid; did you mean linear?");
 }
 
 static void says_what_is_wrong_with_an_option(void **state)
@@ -404,8 +402,8 @@ static void counts_operands(void **state)
 	(void)state;
 	bad(&no_files, "x", "'x': test takes no operands; leave it out");
 	bad(&no_files, "--iters 3 x", "'x': test takes no operands; leave it out");
-	bad(&with_files, "", "FILE... is missing; add it: roofline test FILE...");
-	bad(&two, "f", "an operand is missing; add it: roofline peaks set FILE KEY=VALUE...");
+	bad(&with_files, "", "FILE... is missing; usage: roofline test FILE...");
+	bad(&two, "f", "an operand is missing; usage: roofline peaks set FILE KEY=VALUE...");
 	bad(&maybe, "a b", "unexpected operand 'b': help accepts only [COMMAND]");
 	good(&two, "f a=1 b=2", &a);
 	is_list(&a.files, "f|a=1|b=2");
@@ -413,7 +411,7 @@ static void counts_operands(void **state)
 	good(&maybe, "", &a);
 	is_list(&a.files, "");
 	rfl_opt_free(&maybe, &a);
-	bad(&some, "", "A [B...] is missing; add it: roofline show A [B...]");
+	bad(&some, "", "A [B...] is missing; usage: roofline show A [B...]");
 	good(&some, "a b c d", &a);
 	is_list(&a.files, "a|b|c|d");
 	rfl_opt_free(&some, &a);
@@ -426,7 +424,8 @@ static void requires_what_is_required(void **state)
 		  .meta = "FILE",
 		  .kind = RFL_OPT_TEXT,
 		  AT(data),
-		  .required = true },
+		  .required = true,
+		  .help = "file with the ceilings" },
 		{ .name = NULL },
 	};
 	static const struct rfl_cmd cmd = { .name = "points",
@@ -437,11 +436,78 @@ static void requires_what_is_required(void **state)
 	struct args a;
 
 	(void)state;
-	bad(&cmd, "", "--peaks FILE is required; add it");
+	bad(&cmd, "", "--peaks FILE is required: file with the ceilings");
 	good(&cmd, "--peaks p.json", &a);
 	assert_string_equal(a.data, "p.json");
 	assert_ok(parse(&cmd, "--help", &a, &globals, &err), &err); /* help asks for nothing */
 	assert_true(globals.help);
+}
+
+static void options_without_effect_are_refused(void **state)
+{
+	static const struct rfl_opt rows[] = {
+		{ .name = "train", .kind = RFL_OPT_FLAG, AT(pin), .negatable = true },
+		{ .name = "format",
+		  .meta = "FMT",
+		  .kind = RFL_OPT_CHOICE,
+		  AT(format),
+		  .choices = formats,
+		  .def = "csv" },
+		{ .name = "rate",
+		  .meta = "X",
+		  .kind = RFL_OPT_REAL,
+		  AT(rate),
+		  .needs = "train format=json" },
+		{ .name = "level",
+		  .meta = "N",
+		  .kind = RFL_OPT_INT,
+		  AT(level),
+		  .needs = "format=csv" },
+		{ .name = NULL },
+	};
+	static const struct rfl_cmd cmd = { .name = "test",
+					    .opts = rows,
+					    .args_size = sizeof(struct args) };
+	struct args a;
+
+	(void)state;
+	bad(&cmd, "--rate 1", "--rate has no effect without --train; add it, or leave out --rate");
+	bad(&cmd, "--rate 1 --no-train",
+	    "--rate has no effect without --train; add it, or leave out --rate");
+	bad(&cmd, "--level 1 --format table",
+	    "--level has no effect without --format=csv; add it, or leave out --level");
+	good(&cmd, "--rate 1 --train", &a);
+	good(&cmd, "--rate 1 --format json", &a);
+	good(&cmd, "--level 1", &a); /* a default counts as given */
+}
+
+/* A word that is not an option in a command without operands. */
+static void names_the_option_that_a_word_is_for(void **state)
+{
+	static const struct rfl_opt rows[] = {
+		{ .name = "models",
+		  .meta = "NAME",
+		  .kind = RFL_OPT_LIST,
+		  AT(models),
+		  .main = true },
+		{ .name = "fit", .meta = "DEVICE", .kind = RFL_OPT_TEXT, AT(data) },
+		{ .name = "kind",
+		  .meta = "K",
+		  .kind = RFL_OPT_CHOICE,
+		  AT(colour),
+		  .choices = kinds },
+		{ .name = NULL },
+	};
+	static const struct rfl_cmd cmd = { .name = "test",
+					    .opts = rows,
+					    .args_size = sizeof(struct args) };
+
+	(void)state;
+	bad(&cmd, "resnet50", "'resnet50': test takes no operands; use --models resnet50");
+	bad(&cmd, "linear", "'linear': test takes no operands; use --kind linear");
+	bad(&cmd, "--fit NVIDIA L4",
+	    "'L4': --fit takes one word; quote it, as in --fit 'NVIDIA L4'");
+	bad(&cmd, "--fit=NVIDIA L4", "'L4': test takes no operands; use --models L4");
 }
 
 static void every_command_takes_global_options(void **state)
@@ -550,6 +616,8 @@ int main(void)
 		cmocka_unit_test(says_what_is_wrong_with_an_option),
 		cmocka_unit_test(counts_operands),
 		cmocka_unit_test(requires_what_is_required),
+		cmocka_unit_test(options_without_effect_are_refused),
+		cmocka_unit_test(names_the_option_that_a_word_is_for),
 		cmocka_unit_test(every_command_takes_global_options),
 		cmocka_unit_test(front_options_stop_at_the_command),
 		cmocka_unit_test(a_list_has_an_end),

@@ -394,7 +394,7 @@ static void the_table_is_complete(void **state)
 	peer = NULL;
 	assert_int_equal(rfl_peer_find("nosuch", &peer, &err), RFL_ENOTFOUND);
 	assert_null(peer);
-	assert_says(&err, "no counter 'nosuch'; use one of torchvision, fvcore,");
+	assert_says(&err, "no FLOP counter 'nosuch'; use one of torchvision, fvcore,");
 	assert_says(&err, "calflops");
 }
 

@@ -310,6 +310,14 @@ static void iterate_plainly(const struct rfl_peak_kernel *k, struct rfl_kernel_c
 		}
 		put(k->accumulate, c->x, at, x);
 	}
+	for (size_t at = 0; k->adds && at < (size_t)k->accumulators * (size_t)k->step; at++) {
+		const size_t i = at % (size_t)k->step; /* all to the register after them */
+		const double a = get(k->dtype, c->a, i), b = get(k->dtype, c->b, i);
+		const double sum = is(k->dtype, "fp32") ? (double)((float)a + (float)b) : a + b;
+
+		put(k->accumulate, c->x, (size_t)k->accumulators * (size_t)k->step + i, sum);
+		*flops += 1;
+	}
 }
 
 enum { TINY = 1, DENORMAL, ZERO };
@@ -370,7 +378,8 @@ static void check_chains(const struct rfl_peak_kernel *k, uint64_t iters)
 	static struct rfl_kernel_chains work, expected;
 	double flops = 0;
 
-	assert_true((size_t)k->step * (size_t)k->accumulators * bytes_of(k->accumulate) <=
+	assert_true((size_t)k->step * (size_t)(k->accumulators + k->adds) *
+			    bytes_of(k->accumulate) <=
 		    sizeof(work.x));
 	memset(&work, 0, sizeof(work));
 	for (size_t i = 0; i < sizeof(work.a) / bytes_of(k->dtype); i++) {
@@ -429,7 +438,8 @@ static void measured_chains_keep_their_numbers(void **state)
 		assert_true(get(k->dtype, c.a, 0) != 0 && get(k->dtype, c.b, 0) != 0);
 		c.iters = 100000;
 		k->chains(&c);
-		for (size_t j = 0; j < (size_t)k->step * (size_t)k->accumulators; j++) {
+		for (size_t j = 0; j < (size_t)k->step * (size_t)(k->accumulators + k->adds);
+		     j++) {
 			const double x = get(k->accumulate, c.x, j);
 
 			if (!is(k->accumulate, "int32"))
@@ -485,6 +495,9 @@ static void every_ceiling_has_its_loops(void **state)
 		{ "bf16_amx", "bf16.matrix", 2 * 16 * 16 * 32 * 6 },
 		{ "int8_amx", "int8.matrix.1core", 2 * 16 * 16 * 64 * 6 },
 		{ "fp32_nofma_avx512", "fp32.vector.nofma", 2 * 16 * 24 },
+		{ "fp32_fmaadd_avx512", "fp32.vector.fmaadd", 3 * 16 * 24 },
+		{ "fp64_fmaadd_avx2", "fp64.vector.fmaadd", 3 * 4 * 12 },
+		{ "fp64_fmaadd_neon", "fp64.vector.fmaadd", 3 * 2 * 24 },
 		{ "fp32_avx2", "fp32.vector", 2 * 8 * 12 },
 		{ "int8_avx2", "int8.vector", 2 * 8 * 4 * 12 },
 		{ "fp32_avx", "fp32.vector", 2 * 8 * 12 },
@@ -514,6 +527,8 @@ static void every_ceiling_has_its_loops(void **state)
 	assert_false(rfl_peak_kernel_measures(find("fp32_nofma_avx512"), "fp32.vector"));
 	assert_false(rfl_peak_kernel_measures(find("fp32_avx512"), "fp32.vector.nofma"));
 	assert_false(rfl_peak_kernel_measures(find("fp32_avx512"), "fp32.vectors"));
+	assert_false(rfl_peak_kernel_measures(find("fp32_avx512"), "fp32.vector.fmaadd"));
+	assert_false(rfl_peak_kernel_measures(find("fp32_fmaadd_avx512"), "fp32.vector.1core"));
 	assert_false(rfl_peak_kernel_measures(find("bf16_amx"), "bf16.vector"));
 	assert_false(rfl_peak_kernel_measures(find("triad_avx512"), "fp64.vector"));
 

@@ -489,6 +489,34 @@ static void traffic_is_named(void **state)
 	}
 }
 
+/* The ceiling of additions beside multiply-adds is a thin line above the roof, if it is above. */
+static void multiply_adds_with_additions(void **state)
+{
+	static const double values[] = { 273.6e9, 183e9, 140e9 }; /* the roof is 182.4e9 */
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(values); i++) {
+		struct demo *d = demo_six();
+		struct rfl_scene *s = NULL;
+
+		d->compute[2] =
+			(struct rfl_peak_compute){ .key = "fp32.vector.fmaadd",
+						   .cell = "compute.fp32.vector.fmaadd",
+						   .peak = demo_peak(values[i], "avx512", 2, .02) };
+		d->env.ncompute = 3;
+		assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
+		if (i == 0)
+			assert_string_equal(text_of(s, "label-roof-fmaadd"),
+					    "FMA and ADD 274 GFLOP/s");
+		else
+			assert_null(text_of(s, "label-roof-fmaadd"));
+		assert_string_equal(text_of(s, "label-knee"), "knee 4.73");
+		rfl_scene_free(s);
+		free(d);
+	}
+}
+
 static void words_come_from_the_data(void **state)
 {
 	struct demo *d = everything();
@@ -564,6 +592,7 @@ int main(void)
 		cmocka_unit_test(png_without_text_is_as_the_reference),
 		cmocka_unit_test(same_input_same_bytes),
 		cmocka_unit_test(what_cannot_be_drawn_is_refused),
+		cmocka_unit_test(multiply_adds_with_additions),
 		cmocka_unit_test(words_come_from_the_data),
 		cmocka_unit_test(traffic_is_named),
 		cmocka_unit_test(above_the_roof_is_said),

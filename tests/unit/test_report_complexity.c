@@ -293,6 +293,57 @@ static void table_states_its_convention(void **state)
 	rfl_summary_free(s);
 }
 
+/* The largest first, equal ones in order; a layer may lead by one column and trail by another. */
+static void rows_are_sorted_by_a_column(void **state)
+{
+	static const struct {
+		enum rfl_summary_by by;
+		const char *sort, *first, *refused;
+	} cases[] = {
+		{ RFL_SUMMARY_BY_LAYER, NULL, "name,macs\nconv1,118013952\n", NULL },
+		{ RFL_SUMMARY_BY_LAYER, "macs", "name,macs\nconv1,118013952\n", NULL },
+		{ RFL_SUMMARY_BY_LAYER, "params", "name,macs,params\nlayer4.0.conv2,", NULL },
+		{ RFL_SUMMARY_BY_LAYER, "bytes", "name,macs,fused_bytes\n", NULL },
+		{ RFL_SUMMARY_BY_LAYER, "kind", NULL, "--sort: 'kind' is text; choose a number" },
+		{ RFL_SUMMARY_BY_LAYER, "parms", NULL,
+		  "--sort: no column 'parms'; did you mean params?" },
+		{ RFL_SUMMARY_BY_LAYER, "time", NULL, "'time_s' needs ceilings" },
+		{ RFL_SUMMARY_BY_MODEL, "name", NULL, "describes a part" },
+	};
+	static const char *const chosen[] = { "name", "macs" };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_complexity r = plain();
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_summary *s;
+		struct rfl_buf out;
+		enum rfl_rc rc;
+
+		rfl_buf_init(&out, 0);
+		r.options.by = cases[i].by;
+		r.nbatches = 1;
+		r.top = cases[i].sort ? 0 : 3;
+		r.sort = cases[i].sort;
+		r.columns = chosen;
+		r.ncolumns = cases[i].by == RFL_SUMMARY_BY_MODEL ? 0 : 2;
+		rfl_complexity_needs(&r, false);
+		s = summary_of("resnet18", &r);
+		rc = rfl_complexity_table(of(&r, &s), RFL_FORMAT_CSV, &out, &err);
+		if (cases[i].refused) {
+			assert_int_equal(rc, RFL_EUSAGE);
+			assert_says(&err, cases[i].refused);
+		} else {
+			assert_ok(rc, &err);
+			if (!strstr(rfl_buf_str(&out), cases[i].first))
+				print_message("%s", rfl_buf_str(&out));
+			assert_non_null(strstr(rfl_buf_str(&out), cases[i].first));
+		}
+		rfl_buf_fini(&out);
+		rfl_summary_free(s);
+	}
+}
+
 static void csv_is_exact(void **state)
 {
 	struct rfl_complexity r = plain();
@@ -479,6 +530,7 @@ int main(void)
 		cmocka_unit_test(rows_add_up),
 		cmocka_unit_test(modules_are_cut_at_the_depth),
 		cmocka_unit_test(table_states_its_convention),
+		cmocka_unit_test(rows_are_sorted_by_a_column),
 		cmocka_unit_test(csv_is_exact),
 		cmocka_unit_test(layer_list_has_every_layer_and_the_totals),
 		cmocka_unit_test(largest_batch_is_the_largest),

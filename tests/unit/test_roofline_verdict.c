@@ -269,6 +269,14 @@ static void above_the_compute_roof(void **state)
 	s.compute[1].peak = (struct rfl_peak){ .status = RFL_PEAK_UNKNOWN, .value = NAN };
 	verdict(&s, &text);
 	at(&text, "(1) the peaks file lacks the ceiling of the matrix unit");
+	/* additions beside multiply-adds, where the ceiling with them is higher */
+	s.compute[1].key = "fp32.vector.fmaadd";
+	s.compute[1].peak = measured(1500e9, 1500e9, 16);
+	verdict(&s, &text);
+	at(&text, "(1) the processor runs additions beside multiply-adds");
+	s.compute[1].peak = measured(1010e9, 1010e9, 16);
+	verdict(&s, &text);
+	NOT_SAID("additions");
 	/* a GPU whose TF32 ceiling would hold the point */
 	s.point.backend = (char *)(uintptr_t) "cuda";
 	s.compute[1].key = "tf32.matrix";

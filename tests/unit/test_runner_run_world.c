@@ -99,17 +99,6 @@ static void every_rank_has_a_row_and_all_have_one(void **state)
 	tried_fini(&t);
 }
 
-static void the_port_is_reserved_for_rank_0(void **state)
-{
-	static const char *const vars[] = { "RFL_FAKE=port", NULL };
-	struct tried t = try(state, "x", vars);
-
-	assert_ok(t.rc, &t.err);
-	assert_string_equal(row_of(&t, "x_rank0")->status, "ok");
-	assert_string_equal(row_of(&t, "x")->status, "ok");
-	tried_fini(&t);
-}
-
 static void labels_name_the_rank(void **state)
 {
 	struct tried t = try(state, "mine", NULL);
@@ -185,7 +174,7 @@ int main(int argc, char **argv)
 #define T(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 		T(every_rank_has_a_row_and_all_have_one), T(labels_name_the_rank),
 		T(the_others_end_when_one_dies),          T(who_does_not_come_is_named),
-		T(a_rank_alone_says_who_is_missing),      T(the_port_is_reserved_for_rank_0),
+		T(a_rank_alone_says_who_is_missing),
 	};
 	int rc;
 

@@ -2,15 +2,19 @@
  * Several processes that train together: two ranks with half a batch each go the way of one process
  * with the whole batch. The network has no batch norm, whose statistics are each process's own.
  */
+#define _GNU_SOURCE /* memfd_create() */
 #include "tests/unit/torch_rig.h"
 
 #include <math.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "base/proc.h"
@@ -124,7 +128,6 @@ static void be_rank(void **state)
 		.rank = number_of("RFL_TEST_RANK"),
 		.size = RANKS,
 		.local_rank = number_of("RFL_TEST_RANK"),
-		.address = "127.0.0.1",
 		.port = number_of("RFL_TEST_PORT"),
 		.timeout_s = 60,
 		.bucket_bytes = number_of("RFL_TEST_BUCKET"),
@@ -138,6 +141,8 @@ static void be_rank(void **state)
 	struct outcome got;
 
 	(void)state;
+	(void)snprintf(world.address, sizeof(world.address), "%s",
+		       world.port ? "127.0.0.1" : getenv("RFL_TEST_FILE"));
 	assert_ok(ops->join(e, &world, &err), &err);
 	assert_int_equal(ops->join(e, &world, &err), RFL_EINVAL);
 	train(e, world.rank * HALF, HALF, micro, &got);
@@ -170,7 +175,7 @@ static void *run_rank(void *arg)
 {
 	struct rank *r = arg;
 	const char *const argv[] = { r->self, "torch_dist", NULL };
-	const char *const env[] = { r->env[0], r->env[1], r->env[2], r->env[3], NULL };
+	const char *const env[] = { r->env[0], r->env[1], r->env[2], r->env[3], r->env[4], NULL };
 	const struct rfl_proc_spec spec = {
 		.argv = argv,
 		.env = env,
@@ -214,11 +219,12 @@ static void read_outcome(struct rank *r, struct outcome *ret)
 		ret->losses[i] = strtod(at, &at);
 }
 
-static void run_ranks(int bucket, int micro, struct outcome got[RANKS])
+/* @param file  where the processes meet; NULL: at a port */
+static void run_ranks(int bucket, int micro, const char *file, struct outcome got[RANKS])
 {
 	struct rank ranks[RANKS] = { 0 };
 	struct rfl_err err = RFL_ERR_INIT;
-	const int port = free_port();
+	const int port = file ? 0 : free_port();
 	char *self = rfl_proc_self(&err);
 
 	assert_non_null(self);
@@ -228,6 +234,7 @@ static void run_ranks(int bucket, int micro, struct outcome got[RANKS])
 		(void)snprintf(ranks[i].env[1], 64, "RFL_TEST_PORT=%d", port);
 		(void)snprintf(ranks[i].env[2], 64, "RFL_TEST_BUCKET=%d", bucket);
 		(void)snprintf(ranks[i].env[3], 64, "RFL_TEST_MICRO=%d", micro);
+		(void)snprintf(ranks[i].env[4], 64, "RFL_TEST_FILE=%s", file ? file : "");
 		assert_int_equal(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]), 0);
 	}
 	for (int i = 0; i < RANKS; i++)
@@ -248,12 +255,16 @@ static void two_ranks_are_one_with_the_whole_batch(void **state)
 	struct rfl_net *n = plain_net();
 	struct rfl_engine *e = open_plain_net(n, RFL_LAYOUT_NCHW);
 	struct outcome alone, got[RANKS];
+	const int fd = memfd_create("world", MFD_CLOEXEC);
+	char file[64];
 
 	(void)state;
+	assert_true(fd >= 0);
+	(void)snprintf(file, sizeof(file), "/proc/%ld/fd/%d", (long)getpid(), fd);
 	train(e, 0, WHOLE, 1, &alone);
 	assert_true(alone.losses[0] - alone.losses[STEPS - 1] > 1e-3); /* it learns */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
-		run_ranks(cases[i].bucket, cases[i].micro, got);
+		run_ranks(cases[i].bucket, cases[i].micro, i == 0 ? file : NULL, got);
 		/* averaged gradients are the same bits everywhere */
 		assert_true(got[0].params == got[1].params);
 		/* each rank sees its own half of the data */
@@ -264,6 +275,7 @@ static void two_ranks_are_one_with_the_whole_batch(void **state)
 			assert_close(mean, alone.losses[s], 1e-5);
 		}
 	}
+	close(fd);
 	ops->close(e);
 	rfl_net_free(n);
 }
@@ -317,6 +329,53 @@ static void those_who_do_not_come_are_not_waited_for(void **state)
 	ops->close(e);
 }
 
+/* A stranger connects to rank 0's port, sends a byte, and stays connected: libtorch 1.13 then answers
+ * no one else, and does not end its thread. */
+static void *be_stranger(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_port = htons(*(const uint16_t *)arg) };
+	int fd = -1;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (int i = 0; i < 20000; i++) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+			break;
+		close(fd);
+		(void)nanosleep(&pause, NULL);
+	}
+	(void)!write(fd, "\1", 1);
+	return (void *)(intptr_t)fd;
+}
+
+static void the_limit_holds_whoever_is_connected(void **state)
+{
+	const uint16_t port = (uint16_t)free_port();
+	const struct rfl_world world = {
+		.rank = 0,
+		.size = 2,
+		.address = "127.0.0.1",
+		.port = port,
+		.timeout_s = 2,
+		.bucket_bytes = 1 << 20,
+		.interconnect = "gloo",
+	};
+	struct rfl_engine *e = open_plain();
+	const double start = rfl_clock_s();
+	struct rfl_err err = RFL_ERR_INIT;
+	pthread_t stranger;
+	void *fd;
+
+	(void)state;
+	assert_int_equal(pthread_create(&stranger, NULL, be_stranger, (void *)(uintptr_t)&port), 0);
+	assert_int_equal(ops->join(e, &world, &err), RFL_ETIMEOUT);
+	assert_true(rfl_clock_s() - start < 10);
+	pthread_join(stranger, &fd);
+	ops->close(e); /* and the process must end, with the connection open */
+}
+
 int main(void)
 {
 	const struct CMUnitTest rank[] = { cmocka_unit_test(be_rank) };
@@ -324,6 +383,7 @@ int main(void)
 		cmocka_unit_test(one_process_needs_nobody),
 		cmocka_unit_test(two_ranks_are_one_with_the_whole_batch),
 		cmocka_unit_test(those_who_do_not_come_are_not_waited_for),
+		cmocka_unit_test(the_limit_holds_whoever_is_connected),
 	};
 	const struct rfl_shape shape = { .ndim = 3, .dim = { 3, SIDE, SIDE } };
 
