@@ -153,22 +153,28 @@ static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Write, sync and close; the descriptor is also closed on failure. */
-static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len,
-			  struct rfl_err *err)
+static enum rfl_rc write_all(int fd, const char *path, const void *data, size_t len,
+			     struct rfl_err *err)
 {
 	const char *at = data;
-	const char *const end = at + len;
-	enum rfl_rc rc = RFL_OK;
 
-	while (at < end && rc == RFL_OK) {
+	for (const char *const end = at + len; at < end;) {
 		const ssize_t n = write(fd, at, (size_t)(end - at));
 
 		if (n >= 0)
 			at += n;
 		else if (errno != EINTR)
-			rc = rfl_fail_errno(err, "%s: cannot write", path);
+			return rfl_fail_errno(err, "%s: cannot write", path);
 	}
+	return RFL_OK;
+}
+
+/* Write, sync and close; the descriptor is also closed on failure. */
+static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len,
+			  struct rfl_err *err)
+{
+	enum rfl_rc rc = write_all(fd, path, data, len, err);
+
 	if (rc == RFL_OK)
 		rc = sync_file(fd, path, err);
 	if (close(fd) != 0 && rc == RFL_OK && errno != EINTR)
@@ -289,6 +295,43 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		sync_folder_of(target);
 	else if (name)
 		unlink(name);
+	free(name);
+	free(target);
+	return rc;
+}
+
+enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *err)
+{
+	char block[BLOCK_SIZE], *target = NULL, *name = NULL;
+	enum rfl_rc rc = rfl_file_target(path, &target, err);
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
+	struct stat st;
+	ssize_t n = 1;
+
+	if (rc == RFL_OK && (in < 0 || fstat(in, &st) != 0))
+		rc = rfl_fail_errno(err, "%s", from);
+	if (rc == RFL_OK && (out = open_neighbour(target, &st, &name)) < 0)
+		rc = rfl_fail_errno(err, "%s: cannot create", target);
+	while (rc == RFL_OK && n != 0) {
+		n = read(in, block, sizeof(block));
+		if (n > 0)
+			rc = write_all(out, target, block, (size_t)n, err);
+		else if (n < 0 && errno != EINTR)
+			rc = rfl_fail_errno(err, "%s: cannot read", from);
+	}
+	if (out >= 0) {
+		const enum rfl_rc ended = finish(out, target, "", 0, err);
+
+		rc = rc ? rc : ended;
+	}
+	if (rc == RFL_OK && rename(name, target) != 0)
+		rc = rfl_fail_errno(err, "%s: cannot replace", target);
+	if (rc == RFL_OK)
+		sync_folder_of(target);
+	else if (name)
+		unlink(name);
+	if (in >= 0)
+		close(in);
 	free(name);
 	free(target);
 	return rc;
@@ -525,6 +568,61 @@ const char *rfl_path_base(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+/* Two numbers are compared by value, so that task 2 comes before task 10. */
+static int compare_names(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+	const char *p = rfl_path_base(*x), *q = rfl_path_base(*y);
+	const bool numbers =
+		strspn(p, "0123456789") == strlen(p) && strspn(q, "0123456789") == strlen(q);
+
+	if (numbers && strlen(p) != strlen(q))
+		return strlen(p) < strlen(q) ? -1 : 1;
+	return strcmp(p, q);
+}
+
+enum rfl_rc rfl_dir_list(const char *dir, bool (*is)(const char *path), struct rfl_arena *arena,
+			 const char ***ret, size_t *n, struct rfl_err *err)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	const char **list = NULL;
+	size_t cap = 0;
+	struct stat st;
+	enum rfl_rc rc = RFL_OK;
+
+	*n = 0;
+	*ret = NULL;
+	if (!d)
+		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s: cannot read", dir);
+	for (errno = 0; (entry = readdir(d)) != NULL; errno = 0) {
+		const size_t len = strlen(dir);
+		const char *path = rfl_arena_printf(
+			arena, "%s%s%s", dir, len && dir[len - 1] == '/' ? "" : "/", entry->d_name);
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (stat(path, &st) != 0 && errno != ENOENT) {
+			rc = rfl_fail_errno(err, "%s: cannot read", path);
+			break;
+		}
+		if (is && !is(path))
+			continue;
+		rfl_reserve(&list, &cap, *n + 1);
+		list[(*n)++] = path;
+	}
+	if (rc == RFL_OK && errno != 0)
+		rc = rfl_fail_errno(err, "%s: cannot read", dir);
+	closedir(d);
+	if (*n) {
+		qsort(list, *n, sizeof(*list), compare_names);
+		*ret = rfl_arena_array(arena, *n, sizeof(*list));
+		memcpy(*ret, list, *n * sizeof(*list));
+	}
+	free(list);
+	return rc;
 }
 
 bool rfl_file_exists(const char *path)

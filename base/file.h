@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct rfl_arena;
+
 /** Append a whole file to a buffer; RFL_EIO, or RFL_EOVERFLOW if the buffer is too small. */
 enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
@@ -24,6 +26,9 @@ enum rfl_rc rfl_file_read_found(const char *path, struct rfl_buf *out,
  * A link is followed unless another user made it in a folder that this user does not own. */
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Replace a file atomically with a copy of another, of any size. */
+enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The file to which a path leads: symbolic links are followed, also to a file that does not exist
  * yet. RFL_EIO for a loop, or a link that rfl_file_write() does not follow.
@@ -86,6 +91,13 @@ char *rfl_path_beside(const char *file, const char *name) RFL_WARN_UNUSED;
 
 /** The part after the last slash. Borrowed. */
 const char *rfl_path_base(const char *path);
+
+/** List the paths of the entries of a folder, without hidden ones, sorted by name, and numbers by
+ * value. Finds none if the folder does not exist.
+ * @param is     which entries; NULL: all
+ * @param arena  owns the list */
+enum rfl_rc rfl_dir_list(const char *dir, bool (*is)(const char *path), struct rfl_arena *arena,
+			 const char ***ret, size_t *n, struct rfl_err *err) RFL_WARN_UNUSED;
 
 bool rfl_file_exists(const char *path);
 /** Size of a regular file in bytes; 0 if absent or not a regular file. */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "tests/unit/log_rig.h"
 
@@ -329,6 +330,37 @@ static void a_found_file_is_ours(void **state)
 	rfl_buf_fini(&text);
 }
 
+static void a_folder_is_listed_in_order(void **state)
+{
+	static const char *const names[] = { "t/10/x", "t/2/x", "t/b/x", "t/file", "t/.hidden" };
+	static const char *const want[] = { "2", "10", "b" };
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_err err = RFL_ERR_INIT;
+	const char **folders = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
+		assert_ok(rfl_file_mkdirs_for(tmp_path(*state, names[i]), &err), &err);
+		write_file(*state, names[i], "");
+	}
+	assert_ok(rfl_dir_list(tmp_path(*state, "t"), rfl_dir_exists, arena, &folders, &n, &err),
+		  &err);
+	assert_int_equal(n, RFL_ARRAY_LEN(want));
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(rfl_path_base(folders[i]), want[i]);
+	assert_ok(rfl_dir_list(tmp_path(*state, "none"), NULL, arena, &folders, &n, &err), &err);
+	assert_int_equal(n, 0);
+	assert_int_equal(rfl_dir_list(tmp_path(*state, "t/file"), NULL, arena, &folders, &n, &err),
+			 RFL_EIO);
+	assert_says(&err, "t/file: cannot read: Not a directory");
+	rfl_err_clear(&err);
+	assert_int_equal(symlink("loop", tmp_path(*state, "t/loop")), 0);
+	assert_int_equal(rfl_dir_list(tmp_path(*state, "t"), NULL, arena, &folders, &n, &err),
+			 RFL_EIO);
+	assert_says(&err, "t/loop: cannot read");
+	rfl_arena_free(arena);
+}
+
 static void a_folder_that_can_be_made(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -447,6 +479,7 @@ int main(void)
 		in_tmpdir(links_of_others_are_not_followed),
 		in_tmpdir(folders_behind_links_of_others_are_not_used),
 		in_tmpdir(a_found_file_is_ours),
+		in_tmpdir(a_folder_is_listed_in_order),
 		in_tmpdir(a_folder_that_can_be_made),
 		in_tmpdir(a_loop_is_called_one),
 		in_tmpdir(what_killed_processes_left_is_swept),
