@@ -239,24 +239,44 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct
 	return rc;
 }
 
-void rfl_file_sweep(const char *path)
+/* The process that made the temporary file of a file; 0: the name is not that of one.
+ * @param len  length of the name of the file in `name` */
+static long maker_of(const char *name, size_t *len)
 {
-	const char *base = rfl_path_base(path);
-	const size_t len = strlen(base);
+	const char *last = NULL;
+	unsigned number;
+	int used = 0;
+	long pid;
+
+	for (const char *at = name; (at = strstr(at, ".tmp.")) != NULL; at++)
+		last = at;
+	if (!last || sscanf(last, ".tmp.%ld.%u%n", &pid, &number, &used) != 2 || last[used])
+		return 0;
+	*len = (size_t)(last - name);
+	return pid > 0 ? pid : 0;
+}
+
+bool rfl_file_is_temporary(const char *path)
+{
+	size_t len;
+
+	return maker_of(rfl_path_base(path), &len) > 0;
+}
+
+/* @param base  of this file only; NULL: of all files */
+static void sweep(const char *folder, const char *base)
+{
+	DIR *dir = opendir(folder);
 	const struct dirent *entry;
-	char folder[PATH_SIZE];
-	DIR *dir = opendir(folder_of(path, folder));
 
 	while (dir && (entry = readdir(dir)) != NULL) {
-		const char *end = entry->d_name + len;
-		unsigned number;
 		struct stat st;
-		int used = 0;
-		long pid;
+		size_t len;
+		const long pid = maker_of(entry->d_name, &len);
 
-		if (strncmp(entry->d_name, base, len) == 0 &&
-		    sscanf(end, ".tmp.%ld.%u%n", &pid, &number, &used) == 2 && end[used] == '\0' &&
-		    pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+		if (pid > 0 &&
+		    (!base || (strlen(base) == len && memcmp(entry->d_name, base, len) == 0)) &&
+		    kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
 		    time(NULL) - st.st_mtime > LEFT_OVER_S)
@@ -264,6 +284,18 @@ void rfl_file_sweep(const char *path)
 	}
 	if (dir)
 		closedir(dir);
+}
+
+void rfl_file_sweep(const char *path)
+{
+	char folder[PATH_SIZE];
+
+	sweep(folder_of(path, folder), rfl_path_base(path));
+}
+
+void rfl_dir_sweep(const char *dir)
+{
+	sweep(dir, NULL);
 }
 
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struct rfl_err *err)

@@ -40,8 +40,12 @@ enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err) R
 enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Remove temporary files left by killed processes in the folder of a file. */
+/** Remove temporary files of a file, or of all files in a folder, left by killed processes. */
 void rfl_file_sweep(const char *path);
+void rfl_dir_sweep(const char *dir);
+
+/** Is this the name of a temporary file? */
+bool rfl_file_is_temporary(const char *path);
 
 enum rfl_file_use {
 	RFL_FILE_FOLDER,   /**< a folder in which files can be created, or that can be created */

@@ -29,6 +29,7 @@ struct source {
 	const char *path;
 	const char **columns;
 	size_t ncolumns;
+	size_t *from; /* column for each of job.columns; ncolumns: none */
 	size_t first; /* number of its first entry */
 };
 
@@ -201,6 +202,13 @@ static void find_rows(struct job *m, const char *const *folders, size_t n)
 		m->n = kept;
 		m->nsources++;
 	}
+	for (struct source *s = m->sources; s < m->sources + m->nsources; s++) {
+		s->from = rfl_arena_array(m->arena, m->ncolumns, sizeof(*s->from));
+		for (size_t i = 0; i < m->ncolumns; i++)
+			while (s->from[i] < s->ncolumns &&
+			       strcmp(s->columns[s->from[i]], m->columns[i]) != 0)
+				s->from[i]++;
+	}
 	if (!m->rc && m->n)
 		qsort(m->entries, m->n, sizeof(*m->entries), compare_entries);
 }
@@ -216,10 +224,8 @@ static void copy_row(struct job *m, int fd, const struct entry *e, struct rfl_bu
 	if (pread(fd, record, e->len, (off_t)e->offset) == (ssize_t)e->len)
 		(void)rfl_csv_split(record, e->len, fields, s->ncolumns);
 	for (size_t i = 0; i < m->ncolumns; i++) {
-		size_t k = 0;
+		const size_t k = s->from[i];
 
-		while (k < s->ncolumns && strcmp(s->columns[k], m->columns[i]) != 0)
-			k++;
 		if (i == RFL_LEDGER_AT_run_id)
 			same = k < s->ncolumns && rfl_span_is(fields[k], e->run_id);
 		if (k < s->ncolumns)
@@ -330,6 +336,11 @@ static void copy_file(struct job *m, const char *from, const char *dir, const ch
 		m->rc = rfl_file_copy(from, path, m->err);
 }
 
+static bool is_whole_file(const char *path)
+{
+	return rfl_file_exists(path) && !rfl_file_is_temporary(path);
+}
+
 /* Copy every file of <folder>/<part> to <to>/<part>. */
 static void merge_part(struct job *m, const char *folder, const char *part)
 {
@@ -337,9 +348,11 @@ static void merge_part(struct job *m, const char *folder, const char *part)
 	size_t n = 0;
 
 	if (!m->rc)
-		m->rc = rfl_dir_list(from, rfl_file_exists, m->arena, &files, &n, m->err);
+		m->rc = rfl_dir_list(from, is_whole_file, m->arena, &files, &n, m->err);
 	for (size_t i = 0; i < n && !m->rc; i++)
 		copy_file(m, files[i], to, rfl_path_base(files[i]), NULL);
+	if (n)
+		rfl_dir_sweep(to); /* of merges that were killed */
 }
 
 /* Whether two records are of the same environments: the newer one replaces the older one. */

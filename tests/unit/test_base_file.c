@@ -415,6 +415,31 @@ static void leave(void *state, const char *of, long pid, const char *end, bool l
 		assert_int_equal(utimensat(AT_FDCWD, tmp_path(state, name), when, 0), 0);
 }
 
+static void what_killed_processes_left_in_a_folder_is_swept(void **state)
+{
+	const long dead = dead_process();
+	char name[64];
+
+	leave(*state, "r1.csv", dead, "", true);
+	leave(*state, "r2.csv", dead, "", true);
+	leave(*state, "young", dead, "", false);
+	leave(*state, "mine", (long)getpid(), "", true);
+	leave(*state, "user", dead, ".csv", true);
+	rfl_dir_sweep(*state);
+	snprintf(name, sizeof(name), "r1.csv.tmp.%ld.0", dead);
+	assert_false(rfl_file_exists(tmp_path(*state, name)));
+	assert_true(rfl_file_is_temporary(tmp_path(*state, name)));
+	snprintf(name, sizeof(name), "r2.csv.tmp.%ld.0", dead);
+	assert_false(rfl_file_exists(tmp_path(*state, name)));
+	snprintf(name, sizeof(name), "young.tmp.%ld.0", dead);
+	assert_true(rfl_file_exists(tmp_path(*state, name)));
+	snprintf(name, sizeof(name), "mine.tmp.%ld.0", (long)getpid());
+	assert_true(rfl_file_exists(tmp_path(*state, name)));
+	snprintf(name, sizeof(name), "user.tmp.%ld.0.csv", dead);
+	assert_true(rfl_file_exists(tmp_path(*state, name)));
+	assert_false(rfl_file_is_temporary(name));
+}
+
 static void what_killed_processes_left_is_swept(void **state)
 {
 	const long dead = dead_process();
@@ -483,6 +508,7 @@ int main(void)
 		in_tmpdir(a_folder_that_can_be_made),
 		in_tmpdir(a_loop_is_called_one),
 		in_tmpdir(what_killed_processes_left_is_swept),
+		in_tmpdir(what_killed_processes_left_in_a_folder_is_swept),
 		in_tmpdir(waiting_for_a_lock_is_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -330,7 +330,9 @@ static void every_folder_of_runs_comes_along(void **state)
 		put(*state, name, rfl_ledger_folders[i]);
 	}
 	put(*state, "a/model_summaries/summary.json", "{}");
+	put(*state, "a/steps/r2.csv.tmp.1.0", "half a file");
 	(void)merge(*state, folders, 1);
+	assert_false(rfl_file_exists(tmp_path(*state, "to/steps/r2.csv.tmp.1.0")));
 	for (size_t i = 0; rfl_ledger_folders[i]; i++) {
 		(void)snprintf(name, sizeof(name), "to/%s/r1.csv", rfl_ledger_folders[i]);
 		assert_file(*state, name, rfl_ledger_folders[i]);
