@@ -89,6 +89,7 @@ static void init_parser(struct csv_parser *p)
 /* Read the next block; it is empty at the end of the file. */
 static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 {
+	csv->block_offset += csv->block_len;
 	csv->block_at = 0;
 	errno = 0;
 	csv->block_len = fread(csv->block, 1, BLOCK_SIZE, csv->f);
@@ -154,6 +155,11 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 	const char *nl = memchr(piece, '\n', left);
 	size_t len = nl ? (size_t)(nl - piece) + 1 : left, text;
 
+	if (nl && len == 1 && !csv->begun) { /* an empty line is not a row */
+		csv->offset = csv->block_offset + ++csv->block_at;
+		csv->line = ++csv->next_line;
+		return RFL_OK;
+	}
 	if (memchr(piece, '\0', len))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: contains a NUL byte; save the file as UTF-8 text",
@@ -181,8 +187,10 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 		csv->begun = piece[i] != '\r' && piece[i] != '\n';
 	if (nl)
 		csv->next_line++;
-	if (!csv->begun)
+	if (!csv->begun) {
 		csv->line = csv->next_line;
+		csv->offset = csv->block_offset + csv->block_at;
+	}
 	return check_row_size(csv, err);
 }
 
@@ -196,6 +204,7 @@ static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err
 	csv->nfields = 0;
 	rfl_buf_reset(&csv->text);
 	csv->line = csv->next_line;
+	csv->offset = csv->block_offset + csv->block_at;
 	while (!csv->row_done && !csv->at_end && rc == RFL_OK) {
 		if (csv->block_at == csv->block_len && (rc = fill_block(csv, err)) != RFL_OK)
 			return rc;
@@ -216,6 +225,7 @@ static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err
 			"here",
 			csv->path, csv->line);
 	}
+	csv->end = csv->block_offset + csv->block_at;
 	*more = csv->row_done;
 	return rc;
 }
@@ -358,6 +368,7 @@ enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err 
 enum rfl_rc rfl_csv_seek(struct rfl_csv *csv, size_t offset, struct rfl_err *err)
 {
 	csv->block_at = csv->block_len = 0;
+	csv->block_offset = offset;
 	if (fseeko(csv->f, (off_t)offset, SEEK_SET) != 0)
 		return rfl_fail_errno(err, "%s", csv->path);
 	return RFL_OK;
@@ -447,6 +458,28 @@ bool rfl_csv_record(const char *text, size_t len, size_t *end)
 	csv_free(&p);
 	*end = rows > 0 ? at : line;
 	return rows > 0;
+}
+
+size_t rfl_csv_split(const char *record, size_t len, struct rfl_span *fields, size_t most)
+{
+	bool in_quotes = false;
+	size_t n = 0, begin = 0;
+
+	while (len > 0 && (record[len - 1] == '\n' || record[len - 1] == '\r'))
+		len--;
+	for (size_t i = 0; i <= len; i++) {
+		if (i < len && record[i] == '"')
+			in_quotes = !in_quotes;
+		if (i < len && (record[i] != ',' || in_quotes))
+			continue;
+		if (n < most)
+			fields[n] = (struct rfl_span){ .at = record + begin, .len = i - begin };
+		n++;
+		begin = i + 1;
+	}
+	for (size_t i = n; i < most; i++)
+		fields[i] = (struct rfl_span){ .at = "", .len = 0 };
+	return n;
 }
 
 const char *rfl_csv_text(const struct rfl_csv *csv, int column)

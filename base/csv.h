@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/text.h"
 
 /** An open table; memory use does not depend on its size. Members up to `hash` are public. */
 struct rfl_csv {
@@ -21,6 +22,8 @@ struct rfl_csv {
 	char **columns; /**< trimmed names from the header */
 	size_t ncolumns;
 	size_t line;    /**< line at which the current row begins; the header is line 1 */
+	size_t offset;  /**< byte of the file at which the current row begins */
+	size_t end;     /**< byte at which it ends, after its newline */
 	size_t nfields; /**< fields in the current row; fewer than columns if the row is short */
 	bool torn;      /**< the last row has no newline, or the file ends inside a quoted field */
 	bool hashed;    /**< set by the caller before the first row to compute `hash` */
@@ -32,6 +35,7 @@ struct rfl_csv {
 	char *block;
 	size_t block_len, block_at;
 	size_t next_line;    /* line of the next byte */
+	size_t block_offset; /* of the block in the file */
 	struct rfl_buf text; /* fields of the current row, NUL-terminated */
 	size_t *fields;      /* offsets in `text` */
 	size_t fields_cap;
@@ -89,6 +93,12 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
  * @return false if the record is not CSV, incomplete, or contains a NUL byte; `end` is then the end
  *         of the first line */
 bool rfl_csv_record(const char *text, size_t len, size_t *end) RFL_WARN_UNUSED;
+
+/** Split a record, as it is in a file, at its commas. The fields keep their quotes, so that they
+ * can be copied.
+ * @param fields  gets the first `most` fields; those that the record lacks are empty
+ * @return number of fields */
+size_t rfl_csv_split(const char *record, size_t len, struct rfl_span *fields, size_t most);
 
 /** Append one field, or a row with its newline, quoted only where RFC 4180 requires it. */
 void rfl_csv_write_field(struct rfl_buf *out, const char *field);

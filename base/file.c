@@ -89,20 +89,13 @@ static int open_own(const char *path, int flags)
 	return fd;
 }
 
-enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
+/* Append the rest of an open file, and close it. */
+static enum rfl_rc read_to_end(int fd, const char *path, struct rfl_buf *out, struct rfl_err *err)
 {
 	char block[BLOCK_SIZE];
 	enum rfl_rc rc;
-	struct stat st;
 	ssize_t n = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return rfl_fail_errno(err, "%s", path);
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-		close(fd);
-		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
-	}
 	while (n > 0 && !out->failed) {
 		do
 			n = read(fd, block, sizeof(block));
@@ -115,6 +108,43 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err 
 	return rc;
 }
 
+enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return rfl_fail_errno(err, "%s", path);
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		close(fd);
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
+	}
+	return read_to_end(fd, path, out, err);
+}
+
+enum rfl_rc rfl_file_read_found(const char *path, struct rfl_buf *out, struct rfl_err *err)
+{
+	char folder[PATH_SIZE];
+	struct stat st, in;
+	int fd = is_foreign_link(path) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (is_foreign_link(path))
+		return fail_foreign_link(err, path);
+	if (fd < 0)
+		return rfl_fail_errno(err, "%s", path);
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return rfl_fail(err, RFL_EIO, EINVAL, "%s: not a regular file", path);
+	}
+	if (st.st_uid != geteuid() && st.st_uid != 0 &&
+	    (stat(folder_of(path, folder), &in) != 0 || in.st_uid != st.st_uid)) {
+		close(fd);
+		return rfl_fail(err, RFL_EIO, EPERM,
+				"%s: belongs to another user, who does not own the folder", path);
+	}
+	return read_to_end(fd, path, out, err);
+}
+
 /* Pipes and devices cannot be synced and do not need it. */
 static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
 {
@@ -123,22 +153,28 @@ static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Write, sync and close; the descriptor is also closed on failure. */
-static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len,
-			  struct rfl_err *err)
+static enum rfl_rc write_all(int fd, const char *path, const void *data, size_t len,
+			     struct rfl_err *err)
 {
 	const char *at = data;
-	const char *const end = at + len;
-	enum rfl_rc rc = RFL_OK;
 
-	while (at < end && rc == RFL_OK) {
+	for (const char *const end = at + len; at < end;) {
 		const ssize_t n = write(fd, at, (size_t)(end - at));
 
 		if (n >= 0)
 			at += n;
 		else if (errno != EINTR)
-			rc = rfl_fail_errno(err, "%s: cannot write", path);
+			return rfl_fail_errno(err, "%s: cannot write", path);
 	}
+	return RFL_OK;
+}
+
+/* Write, sync and close; the descriptor is also closed on failure. */
+static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len,
+			  struct rfl_err *err)
+{
+	enum rfl_rc rc = write_all(fd, path, data, len, err);
+
 	if (rc == RFL_OK)
 		rc = sync_file(fd, path, err);
 	if (close(fd) != 0 && rc == RFL_OK && errno != EINTR)
@@ -203,24 +239,44 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct
 	return rc;
 }
 
-void rfl_file_sweep(const char *path)
+/* The process that made the temporary file of a file; 0: the name is not that of one.
+ * @param len  length of the name of the file in `name` */
+static long maker_of(const char *name, size_t *len)
 {
-	const char *base = rfl_path_base(path);
-	const size_t len = strlen(base);
+	const char *last = NULL;
+	unsigned number;
+	int used = 0;
+	long pid;
+
+	for (const char *at = name; (at = strstr(at, ".tmp.")) != NULL; at++)
+		last = at;
+	if (!last || sscanf(last, ".tmp.%ld.%u%n", &pid, &number, &used) != 2 || last[used])
+		return 0;
+	*len = (size_t)(last - name);
+	return pid > 0 ? pid : 0;
+}
+
+bool rfl_file_is_temporary(const char *path)
+{
+	size_t len;
+
+	return maker_of(rfl_path_base(path), &len) > 0;
+}
+
+/* @param base  of this file only; NULL: of all files */
+static void sweep(const char *folder, const char *base)
+{
+	DIR *dir = opendir(folder);
 	const struct dirent *entry;
-	char folder[PATH_SIZE];
-	DIR *dir = opendir(folder_of(path, folder));
 
 	while (dir && (entry = readdir(dir)) != NULL) {
-		const char *end = entry->d_name + len;
-		unsigned number;
 		struct stat st;
-		int used = 0;
-		long pid;
+		size_t len;
+		const long pid = maker_of(entry->d_name, &len);
 
-		if (strncmp(entry->d_name, base, len) == 0 &&
-		    sscanf(end, ".tmp.%ld.%u%n", &pid, &number, &used) == 2 && end[used] == '\0' &&
-		    pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+		if (pid > 0 &&
+		    (!base || (strlen(base) == len && memcmp(entry->d_name, base, len) == 0)) &&
+		    kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
 		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
 		    time(NULL) - st.st_mtime > LEFT_OVER_S)
@@ -228,6 +284,18 @@ void rfl_file_sweep(const char *path)
 	}
 	if (dir)
 		closedir(dir);
+}
+
+void rfl_file_sweep(const char *path)
+{
+	char folder[PATH_SIZE];
+
+	sweep(folder_of(path, folder), rfl_path_base(path));
+}
+
+void rfl_dir_sweep(const char *dir)
+{
+	sweep(dir, NULL);
 }
 
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struct rfl_err *err)
@@ -259,6 +327,43 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		sync_folder_of(target);
 	else if (name)
 		unlink(name);
+	free(name);
+	free(target);
+	return rc;
+}
+
+enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *err)
+{
+	char block[BLOCK_SIZE], *target = NULL, *name = NULL;
+	enum rfl_rc rc = rfl_file_target(path, &target, err);
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
+	struct stat st;
+	ssize_t n = 1;
+
+	if (rc == RFL_OK && (in < 0 || fstat(in, &st) != 0))
+		rc = rfl_fail_errno(err, "%s", from);
+	if (rc == RFL_OK && (out = open_neighbour(target, &st, &name)) < 0)
+		rc = rfl_fail_errno(err, "%s: cannot create", target);
+	while (rc == RFL_OK && n != 0) {
+		n = read(in, block, sizeof(block));
+		if (n > 0)
+			rc = write_all(out, target, block, (size_t)n, err);
+		else if (n < 0 && errno != EINTR)
+			rc = rfl_fail_errno(err, "%s: cannot read", from);
+	}
+	if (out >= 0) {
+		const enum rfl_rc ended = finish(out, target, "", 0, err);
+
+		rc = rc ? rc : ended;
+	}
+	if (rc == RFL_OK && rename(name, target) != 0)
+		rc = rfl_fail_errno(err, "%s: cannot replace", target);
+	if (rc == RFL_OK)
+		sync_folder_of(target);
+	else if (name)
+		unlink(name);
+	if (in >= 0)
+		close(in);
 	free(name);
 	free(target);
 	return rc;
@@ -394,7 +499,7 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
 enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct rfl_err *err)
 {
 	const bool folder = use == RFL_FILE_FOLDER;
-	char *target = NULL, in[PATH_SIZE];
+	char *target = NULL, in[PATH_SIZE], above[PATH_SIZE];
 	enum rfl_rc rc = RFL_OK;
 	struct stat st;
 	int fd;
@@ -406,8 +511,15 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	free(target);
 	if (rc)
 		return rc;
+	if (stat(path, &st) != 0 && errno == ENOENT && folder && lstat(path, &st) != 0) {
+		/* it will be created in the folder above it */
+		(void)snprintf(in, sizeof(in), "%s", path);
+		for (size_t len = strlen(in); len > 1 && in[len - 1] == '/'; len--)
+			in[len - 1] = '\0';
+		return rfl_file_check_use(folder_of(in, above), RFL_FILE_FOLDER, err);
+	}
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s", path);
+		return errno == ENOENT && !folder ? RFL_OK : rfl_fail_errno(err, "%s", path);
 	if (folder && !S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", path);
 	if (folder)
@@ -442,7 +554,9 @@ static enum rfl_rc make_folders(const char *path, size_t len, struct rfl_err *er
 		if (slash)
 			*slash = '\0';
 		code = mkdir(part, 0777) == 0 ? 0 : errno;
-		if (code == EEXIST && !rfl_dir_exists(part))
+		if (code == EEXIST && is_foreign_link(part))
+			rc = fail_foreign_link(err, part);
+		else if (code == EEXIST && !rfl_dir_exists(part))
 			rc = rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", part);
 		else if (code != 0 && !rfl_dir_exists(part))
 			rc = rfl_fail(err, RFL_EIO, code, "%s: cannot create the folder: %s", part,
@@ -486,6 +600,61 @@ const char *rfl_path_base(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+/* Two numbers are compared by value, so that task 2 comes before task 10. */
+static int compare_names(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+	const char *p = rfl_path_base(*x), *q = rfl_path_base(*y);
+	const bool numbers =
+		strspn(p, "0123456789") == strlen(p) && strspn(q, "0123456789") == strlen(q);
+
+	if (numbers && strlen(p) != strlen(q))
+		return strlen(p) < strlen(q) ? -1 : 1;
+	return strcmp(p, q);
+}
+
+enum rfl_rc rfl_dir_list(const char *dir, bool (*is)(const char *path), struct rfl_arena *arena,
+			 const char ***ret, size_t *n, struct rfl_err *err)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	const char **list = NULL;
+	size_t cap = 0;
+	struct stat st;
+	enum rfl_rc rc = RFL_OK;
+
+	*n = 0;
+	*ret = NULL;
+	if (!d)
+		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s: cannot read", dir);
+	for (errno = 0; (entry = readdir(d)) != NULL; errno = 0) {
+		const size_t len = strlen(dir);
+		const char *path = rfl_arena_printf(
+			arena, "%s%s%s", dir, len && dir[len - 1] == '/' ? "" : "/", entry->d_name);
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (stat(path, &st) != 0 && errno != ENOENT) {
+			rc = rfl_fail_errno(err, "%s: cannot read", path);
+			break;
+		}
+		if (is && !is(path))
+			continue;
+		rfl_reserve(&list, &cap, *n + 1);
+		list[(*n)++] = path;
+	}
+	if (rc == RFL_OK && errno != 0)
+		rc = rfl_fail_errno(err, "%s: cannot read", dir);
+	closedir(d);
+	if (*n) {
+		qsort(list, *n, sizeof(*list), compare_names);
+		*ret = rfl_arena_array(arena, *n, sizeof(*list));
+		memcpy(*ret, list, *n * sizeof(*list));
+	}
+	free(list);
+	return rc;
 }
 
 bool rfl_file_exists(const char *path)

@@ -10,14 +10,25 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct rfl_arena;
+
 /** Append a whole file to a buffer; RFL_EIO, or RFL_EOVERFLOW if the buffer is too small. */
 enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Read a file that the user did not name but the program found, perhaps in a folder that others
+ * can write to: RFL_EIO also if it is not a regular file, or neither this user's, nor root's, nor
+ * that of the owner of its folder. */
+enum rfl_rc rfl_file_read_found(const char *path, struct rfl_buf *out,
+				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Replace a file atomically with a synced temporary file: readers see the old or the new content.
  * A link is followed unless another user made it in a folder that this user does not own. */
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Replace a file atomically with a copy of another, of any size. */
+enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The file to which a path leads: symbolic links are followed, also to a file that does not exist
  * yet. RFL_EIO for a loop, or a link that rfl_file_write() does not follow.
@@ -29,13 +40,18 @@ enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err) R
 enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Remove temporary files left by killed processes in the folder of a file. */
+/** Remove temporary files of a file, or of all files in a folder, left by killed processes. */
 void rfl_file_sweep(const char *path);
+void rfl_dir_sweep(const char *dir);
+
+/** Is this the name of a temporary file? */
+bool rfl_file_is_temporary(const char *path);
 
 enum rfl_file_use {
-	RFL_FILE_FOLDER,   /**< a folder in which files can be created */
+	RFL_FILE_FOLDER,   /**< a folder in which files can be created, or that can be created */
 	RFL_FILE_APPENDED, /**< a file that can be appended to */
-	RFL_FILE_REPLACED, /**< a file that can be changed by rfl_file_lock() and rfl_file_write() */
+	RFL_FILE_REPLACED, /**< a file that can be changed by rfl_file_lock() and rfl_file_write()
+			    */
 	RFL_FILE_OPTIONAL, /**< a regular file: writing may fail, but does not block */
 };
 
@@ -79,6 +95,13 @@ char *rfl_path_beside(const char *file, const char *name) RFL_WARN_UNUSED;
 
 /** The part after the last slash. Borrowed. */
 const char *rfl_path_base(const char *path);
+
+/** List the paths of the entries of a folder, without hidden ones, sorted by name, and numbers by
+ * value. Finds none if the folder does not exist.
+ * @param is     which entries; NULL: all
+ * @param arena  owns the list */
+enum rfl_rc rfl_dir_list(const char *dir, bool (*is)(const char *path), struct rfl_arena *arena,
+			 const char ***ret, size_t *n, struct rfl_err *err) RFL_WARN_UNUSED;
 
 bool rfl_file_exists(const char *path);
 /** Size of a regular file in bytes; 0 if absent or not a regular file. */

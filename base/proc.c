@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -443,7 +444,14 @@ char *rfl_proc_self(struct rfl_err *err)
 {
 	char *path = realpath("/proc/self/exe", NULL);
 
+	if (!path) { /* /proc is not mounted: the path by which the program was started */
+		char *started;
+		const unsigned long at = getauxval(AT_EXECFN);
+
+		memcpy(&started, &at, sizeof(started));
+		path = started ? realpath(started, NULL) : NULL;
+	}
 	if (!path)
-		rfl_fail_errno(err, "/proc/self/exe");
+		rfl_fail_errno(err, "the path of this program");
 	return path;
 }

@@ -1,99 +1,115 @@
 /* project.c - find and read roofline.json. */
 #include "cli/project.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/json.h"
+#include "base/bind.h"
+#include "base/file.h"
 #include "base/log.h"
 
 #define NAME       "roofline.json"
 #define MAX_LEVELS 64
 
+struct keys {
+	const char *env, *log_dir, *peaks;
+};
+
+#define TEXT(key_)                                                                                \
+	{                                                                                         \
+#key_, RFL_MEMBER(TEXT, struct keys, key_), .filled = true,                       \
+							    .fix = "write \"" #key_ "\": \"...\"" \
+	}
+
+static const struct rfl_member of_project[] = {
+	{ "schema", RFL_CHECKED(TEXT) },
+	{ "$schema", RFL_CHECKED(TEXT) },
+	TEXT(env),
+	TEXT(log_dir),
+	TEXT(peaks),
+	{ .key = NULL },
+};
+
+/* The options that a key sets; a path is relative to the folder of the file. */
+static const struct {
+	const char *option, *leaf;
+	size_t key;
+	bool path;
+} rows[] = {
+	{ "env", "", offsetof(struct keys, env), false },
+	{ "log-dir", "", offsetof(struct keys, log_dir), true },
+	{ "metrics", "/metrics.csv", offsetof(struct keys, log_dir), true },
+	{ "env FILE", "/env.json", offsetof(struct keys, log_dir), true },
+	{ "peaks", "", offsetof(struct keys, peaks), true },
+};
+
 /* @param dir  folder of the file: "" or "../../" */
-static enum rfl_rc load(struct rfl_project *p, const char *path, const char *dir,
+static enum rfl_rc load(struct rfl_project *p, const char *text, size_t len, const char *dir,
 			struct rfl_err *err)
 {
-	static const char *const keys[] = { "schema", "env", "log_dir", "peaks", NULL };
-	/* the options that a key sets; a path is relative to the folder of the file */
-	static const struct {
-		int key;
-		const char *option, *leaf;
-		bool path;
-	} rows[] = {
-		{ 1, "env", "", false },
-		{ 2, "log-dir", "", true },
-		{ 2, "metrics", "/metrics.csv", true },
-		{ 2, "env FILE", "/env.json", true },
-		{ 3, "peaks", "", true },
-	};
-	const char *schema;
-	struct rfl_where where;
+	struct rfl_bind b = { .arena = p->arena, .err = err };
+	struct keys keys = { NULL };
 	json_t *root = NULL;
-	enum rfl_rc rc = rfl_json_load(path, &root, err);
 
-	if (rc)
-		return rc;
-	rfl_where_begin(&where, path, "");
-	schema = json_string_value(json_object_get(root, "schema"));
+	_Static_assert(RFL_ARRAY_LEN(rows) == RFL_PROJECT_VALUES, "a value per option");
+	b.rc = rfl_json_loads_commented(text, len, p->path, &root, err);
 	if (json_object_get(root, "empirical")) { /* ERT's results have the same file name */
 		json_decref(root);
 		return RFL_OK;
 	}
-	if (!schema || strcmp(schema, "roofline.project/1") != 0)
-		rc = rfl_where_fail(&where, err,
-				    "not a project file; begin it with {\"schema\": "
-				    "\"roofline.project/1\"}, or rename the file");
-	else
-		rc = rfl_json_only_keys(root, keys, path, "", err);
-	_Static_assert(RFL_ARRAY_LEN(rows) == RFL_PROJECT_VALUES, "a value per option");
-	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(rows); i++) {
-		const json_t *value = json_object_get(root, keys[rows[i].key]);
-		const char *text = json_string_value(value);
+	rfl_where_begin(&b.at, p->path, "");
+	if (!b.rc)
+		rfl_bind_schema(&b, root, "roofline.project/1", "a project file");
+	if (!b.rc)
+		rfl_bind_read(&b, root, of_project, &keys);
+	for (size_t i = 0; !b.rc && i < RFL_ARRAY_LEN(rows); i++) {
+		const char *value;
 
+		memcpy(&value, (const char *)&keys + rows[i].key, sizeof(value));
 		p->values[i].option = rows[i].option;
-		if (!value)
-			continue;
-		if (!text || !*text) {
-			(void)rfl_where_key(&where, keys[rows[i].key]);
-			rc = rfl_where_fail(&where, err, "not a string; write \"%s\": \"...\"",
-					    keys[rows[i].key]);
-			break;
-		}
-		p->values[i].text = rfl_arena_printf(p->arena, "%s%s%s",
-						     rows[i].path && *text != '/' ? dir : "", text,
-						     rows[i].leaf);
-		if (!p->values[i].text)
-			rc = rfl_no_memory(err, path);
+		if (value)
+			p->values[i].text = rfl_arena_printf(
+				p->arena, "%s%s%s", rows[i].path && *value != '/' ? dir : "", value,
+				rows[i].leaf);
 	}
-	if (rc == RFL_OK)
-		rfl_log(RFL_LOG_DEBUG, "project: %s", path);
 	json_decref(root);
-	return rc;
+	return b.rc;
 }
 
-/* Look for the file in the current folder and those above it. */
+/* Look for the file in the current folder and those above it. Others may be able to write to such a
+ * folder, /tmp for example: their file is not used. */
 static enum rfl_rc look(struct rfl_project *p, struct rfl_err *err)
 {
-	char up[3 * MAX_LEVELS + 1] = "", path[sizeof(up) + sizeof(NAME)], here[4096] = "";
+	char up[3 * MAX_LEVELS + 1] = "", here[4096] = "";
+	struct rfl_buf text = { .len = 0 };
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = RFL_OK;
 	size_t levels = 0;
 
 	p->looked = true;
 	p->arena = rfl_arena_new();
-	if (!p->arena)
-		return rfl_no_memory(err, NAME);
 	if (getcwd(here, sizeof(here)))
 		for (const char *c = here; (c = strchr(c, '/')) && levels < MAX_LEVELS; c++)
 			levels++;
 	for (size_t level = 0; level <= levels; level++) {
-		(void)snprintf(path, sizeof(path), "%s" NAME, up);
-		if (access(path, F_OK) == 0)
-			return load(p, path, up, err);
+		p->path = rfl_arena_printf(p->arena, "%s" NAME, up);
+		if (access(p->path, F_OK) == 0)
+			break;
+		p->path = NULL;
 		if (level < levels)
 			memcpy(up + 3 * level, "../", 4);
 	}
-	return RFL_OK;
+	if (!p->path)
+		return RFL_OK;
+	if (rfl_file_read_found(p->path, &text, &why) == RFL_OK)
+		rc = load(p, rfl_buf_str(&text), text.len, up, err);
+	else if (why.native == EINVAL || why.native == EPERM || why.native == ELOOP)
+		rfl_log(RFL_LOG_WARN, "%s; it is not used", why.msg);
+	else
+		rc = rfl_err_pass(err, &why);
+	rfl_buf_fini(&text);
+	return rc;
 }
 
 enum rfl_rc rfl_project_value(struct rfl_project *p, const char *option, const char **ret,
@@ -107,6 +123,10 @@ enum rfl_rc rfl_project_value(struct rfl_project *p, const char *option, const c
 			*ret = p->values[i].text;
 	if (*ret && strcmp(option, "env FILE") == 0 && access(*ret, F_OK) != 0)
 		*ret = NULL;
+	if (*ret && !p->announced) /* a file in another folder is easily forgotten */
+		rfl_log(strchr(p->path, '/') ? RFL_LOG_INFO : RFL_LOG_DEBUG, "using defaults from %s",
+			p->path);
+	p->announced |= *ret != NULL;
 	return rc;
 }
 

@@ -12,6 +12,8 @@
 /** Initialise with zeros. */
 struct rfl_project {
 	bool looked;             /**< the search for the file is done */
+	bool announced;          /**< the path was logged */
+	const char *path;        /**< NULL: no file */
 	struct rfl_arena *arena; /**< owns the texts */
 	struct {
 		const char *option, *text; /**< text NULL: not given */

@@ -238,6 +238,9 @@ struct rfl_ledger {
 	size_t batch;                /**< rows per read, for a caller that drops them; 0: all */
 	size_t cap;                  /**< capacity of rows */
 	struct rfl_texts texts;      /**< texts of the rows; equal texts may be shared */
+	/** Owns the texts that differ in every row, such as run_id, of the rows of one batch; NULL:
+	 * they are with the others. */
+	struct rfl_arena *of_batch;
 };
 
 /** Read a ledger by the column names in its header. Unknown columns are ignored; missing columns
@@ -254,6 +257,15 @@ void rfl_ledger_free(struct rfl_ledger *ledger);
  * @return also RFL_EFORMAT if no row ends there, because the file was replaced or repaired */
 enum rfl_rc rfl_ledger_load_columns(const char *path, const char *columns, size_t since,
 				    struct rfl_ledger **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Called for each row, which is valid until it returns. NULL: forget the rows so far, because the
+ * file is read from its beginning (once at first, and again if a row turns out to be torn). */
+typedef void rfl_ledger_visitor(const struct rfl_ledger_row *row, void *ctx);
+
+/** Read as rfl_ledger_load_columns() does, but keep only a few rows in memory. */
+enum rfl_rc rfl_ledger_each(const char *path, const char *columns, size_t since,
+			    rfl_ledger_visitor *visit, void *ctx,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Set the entries of these columns, whose names are separated by blanks. */
 void rfl_ledger_want(const char *columns, bool wanted[RFL_LEDGER_NCOLUMNS]);

@@ -65,9 +65,13 @@ struct rfl_matrix_run {
 	size_t cell;
 	int repeat; /**< from 1 */
 	enum rfl_matrix_state state;
-	/** The last row with status ok, else the last row; NULL if the run is missing. Borrowed. */
+	unsigned ok, failed; /**< number of rows; after a retry, ok may exceed 1 */
+	/* The row that counts: the last one with status ok, else the last one. */
+	const char *status, *reason; /**< NULL: unknown */
+	const char *run_id;          /**< NULL: unknown, or the run has at most one ok row */
+	double run_s;                /**< its set-up, warm-up and window; NaN: unknown */
+	/** The row; NULL if the run is missing, or if rows are not kept. Borrowed. */
 	const struct rfl_ledger_row *row;
-	size_t ok, failed; /**< number of rows; after a retry, ok may exceed 1 */
 };
 
 struct rfl_matrix_coverage {
@@ -78,14 +82,29 @@ struct rfl_matrix_coverage {
 	size_t foreign; /**< rows that belong to no run */
 	/** Foreign rows with a label of this matrix but another cell: their options differ. */
 	size_t stale;
+	struct rfl_matrix_index *index; /**< private */
 };
 
 /** Find every run in a ledger; NULL is an empty ledger. A row belongs to a run by its cell and
  * label. A row without a cell (from an older ledger, a run outside the matrix or another program)
  * is matched by its label or, if the label has another form, by env, model, precision and batch in
- * file order. */
+ * file order.
+ * @param ret  release with rfl_matrix_coverage_fini() */
 enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
 			     struct rfl_matrix_coverage *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** As above for a file, without keeping its rows in memory.
+ * @param path   NULL: no rows
+ * @param since  read only the rows after this size of the file; 0: all rows
+ * @param ret    release it also after an error */
+enum rfl_rc rfl_matrix_cover_file(const struct rfl_matrix *m, const char *path, size_t since,
+				  struct rfl_matrix_coverage *ret,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same in steps: rows from elsewhere, which may be freed after each call. */
+void rfl_matrix_cover_begin(const struct rfl_matrix *m, struct rfl_matrix_coverage *ret);
+void rfl_matrix_cover_row(struct rfl_matrix_coverage *c, const struct rfl_ledger_row *row);
+void rfl_matrix_cover_end(struct rfl_matrix_coverage *c);
+
 void rfl_matrix_coverage_fini(struct rfl_matrix_coverage *c);
 
 #endif

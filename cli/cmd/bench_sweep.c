@@ -310,7 +310,7 @@ enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan
 		ret->n = 0;
 		goto done;
 	}
-	if (j.m && (rc = rfl_cli_matrix_view(j.m, j.a->how.log_dir, 0, &view, err)))
+	if (j.m && (rc = rfl_cli_matrix_view_rows(j.m, j.a->how.log_dir, &view, err)))
 		goto done;
 	for (size_t i = 0; j.m && i < j.m->ncells; i++)
 		collect(&j, i, &view);

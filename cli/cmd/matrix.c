@@ -60,8 +60,6 @@ char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more, int 
 	while (cell->args[n])
 		n++;
 	argv = rfl_alloc_array(1 + n + more + 1, sizeof(*argv));
-	if (!argv)
-		return NULL;
 	memcpy(argv + 1, cell->args, n * sizeof(*argv));
 	*argc = (int)n + 1;
 	return argv;
@@ -84,14 +82,10 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 	if (rc)
 		return rc;
 	argv = rfl_cli_matrix_argv(cell, 0, &argc);
-	if (!argv)
-		return rfl_no_memory(err, m->path);
 	rc = rfl_run_config_parse(cli, argc, argv, &config, &why);
 	free(argv);
 	if (rc == RFL_OK)
 		return RFL_OK;
-	if (why.rc == RFL_ENOMEM)
-		return rfl_err_pass(err, &why);
 
 	/* If the message begins with an option ("--iters: 'abc' is not ..."), point to that option
 	 * in the file. */
@@ -180,8 +174,6 @@ enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 	nruns = ret->m->ncells * (size_t)ret->m->repeats;
 	chosen = rfl_alloc_array(nruns, sizeof(*chosen));
 	ret->runs = rfl_alloc_array(nruns, sizeof(*ret->runs));
-	if (!chosen || !ret->runs)
-		rc = rfl_no_memory(err, ret->m->path);
 	for (size_t i = 0; rc == RFL_OK && i < only->n; i++) {
 		const char *word = only->items[i];
 		bool any = false;
@@ -239,30 +231,25 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 	rfl_text_shell_word(log_dir, out);
 }
 
-enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike *ret,
-			     struct rfl_err *err)
+struct rfl_matrix_alike *rfl_matrix_alike(const struct rfl_matrix *m)
 {
+	struct rfl_matrix_alike *ret = rfl_alloc_array(m->ncells, sizeof(*ret));
 	struct rfl_texts tables = { .arena = NULL }, models = { .arena = NULL };
-	struct rfl_buf name;
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_buf name = { .len = 0 };
 
-	rfl_buf_init(&name, 0);
-	for (size_t i = 0; i < m->ncells && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < m->ncells; i++) {
 		const struct rfl_matrix_cell *c = &m->cells[i];
-		bool known;
 
 		rfl_buf_reset(&name);
 		rfl_buf_printf(&name, "%s %s", c->env, c->precision);
-		known = rfl_texts_put(&tables, rfl_buf_str(&name), &ret[i].table);
+		(void)!rfl_texts_put(&tables, rfl_buf_str(&name), &ret[i].table);
 		rfl_buf_printf(&name, " %s", c->model);
-		if (name.failed || !known ||
-		    !rfl_texts_put(&models, rfl_buf_str(&name), &ret[i].model))
-			rc = rfl_no_memory(err, m->path);
+		(void)!rfl_texts_put(&models, rfl_buf_str(&name), &ret[i].model);
 	}
 	rfl_buf_fini(&name);
 	rfl_texts_fini(&tables);
 	rfl_texts_fini(&models);
-	return rc;
+	return ret;
 }
 
 /* Load the ledger of another program. A run with a throughput counts as ok. */
@@ -286,21 +273,10 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 	return RFL_OK;
 }
 
-/* The columns that identify the run of a row, and those that are printed. */
-static const char wanted[] =
-	"run_id cell repeat label env status error_text model batch requested_batch micro_batch "
-	"precision warmup iters step_ms_mean setup_s world_size rank backend optimizer_kernels "
-	"samples_per_s mem_alloc_peak_bytes mem_model_bytes mem_fwd_bytes mem_bwd_bytes "
-	"mem_opt_bytes mem_step_peak_bytes "
-	/* of a run without a table of steps */
-	"step_ms_std fwd_ms_mean fwd_ms_std bwd_ms_mean bwd_ms_std opt_ms_mean opt_ms_std "
-	/* for the counts of what ran */
-	"engine engine_version momentum";
-
-enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,
-				struct rfl_matrix_view *ret, struct rfl_err *err)
+/* Set the path of the ledger and its size before it is read. */
+static enum rfl_rc find_ledger(const char *log_dir, struct rfl_matrix_view *ret,
+			       struct rfl_err *err)
 {
-	enum rfl_rc rc = RFL_OK;
 	int len;
 
 	*ret = (struct rfl_matrix_view){ .ledger = NULL };
@@ -309,17 +285,47 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--log-dir: the name is too long; use a shorter one");
 	ret->size = rfl_file_size(ret->path);
-	ret->partial =
-		since > 0 && ret->size >= since &&
-		(ret->size == since ||
-		 rfl_ledger_load_columns(ret->path, wanted, since, &ret->ledger, NULL) == RFL_OK);
-	if (ret->size > 0 && !ret->partial) /* an unreadable file is reported when it is loaded */
-		rc = rfl_ledger_check(ret->path, NULL) == RFL_EFORMAT
-			     ? load_foreign(ret->path, m, &ret->ledger, err)
-			     : rfl_ledger_load_columns(ret->path, wanted, 0, &ret->ledger, err);
-	if (rc == RFL_OK)
-		rc = rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
-	return rc;
+	return RFL_OK;
+}
+
+/* An unreadable file is reported when it is loaded. */
+static bool is_foreign(const struct rfl_matrix_view *v)
+{
+	return v->size > 0 && rfl_ledger_check(v->path, NULL) == RFL_EFORMAT;
+}
+
+enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,
+				struct rfl_matrix_view *ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = find_ledger(log_dir, ret, err);
+
+	if (rc)
+		return rc;
+	if (is_foreign(ret)) {
+		if ((rc = load_foreign(ret->path, m, &ret->ledger, err)))
+			return rc;
+		return rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
+	}
+	if (since > 0 && ret->size >= since) {
+		const char *path = ret->size > since ? ret->path : NULL;
+
+		ret->partial = rfl_matrix_cover_file(m, path, since, &ret->cover, NULL) == RFL_OK;
+		if (ret->partial)
+			return RFL_OK;
+		rfl_matrix_coverage_fini(&ret->cover);
+	}
+	return rfl_matrix_cover_file(m, ret->size > 0 ? ret->path : NULL, 0, &ret->cover, err);
+}
+
+enum rfl_rc rfl_cli_matrix_view_rows(const struct rfl_matrix *m, const char *log_dir,
+				     struct rfl_matrix_view *ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = find_ledger(log_dir, ret, err);
+
+	if (rc == RFL_OK && ret->size > 0)
+		rc = is_foreign(ret) ? load_foreign(ret->path, m, &ret->ledger, err)
+				     : rfl_ledger_load(ret->path, &ret->ledger, err);
+	return rc ? rc : rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
 }
 
 void rfl_matrix_view_fini(struct rfl_matrix_view *v)
@@ -334,17 +340,13 @@ void rfl_matrix_view_fini(struct rfl_matrix_view *v)
 /* Times are averaged over the runs of a cell, over the samples of a model, and over all runs. */
 enum { OF_CELL, OF_MODEL, OF_ALL, LEVELS };
 
-enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret,
-				 struct rfl_err *err)
+void rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret)
 {
 	*ret = (struct rfl_matrix_left){
 		.m = m,
-		.alike = rfl_alloc_array(m->ncells, sizeof(*ret->alike)),
+		.alike = rfl_matrix_alike(m),
 		.known = rfl_alloc_array(LEVELS * m->ncells, sizeof(*ret->known)),
 	};
-	if (!ret->alike || !ret->known)
-		return rfl_no_memory(err, m->path);
-	return rfl_matrix_alike(m, ret->alike, err);
 }
 
 void rfl_matrix_left_fini(struct rfl_matrix_left *l)

@@ -78,7 +78,7 @@ const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, si
  * The arguments of a cell for rfl_run_config_parse(), with room for `more` further ones. argv[0] is
  * NULL.
  * @param argc  number of arguments, including argv[0]
- * @return an array to free(), but not its strings; NULL: out of memory
+ * @return an array to free(), but not its strings
  */
 char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
 			   int *argc) RFL_WARN_UNUSED;
@@ -93,17 +93,16 @@ struct rfl_matrix_alike {
 	size_t model; /**< and of the same model */
 };
 
-/** @param ret one element per cell */
-enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike *ret,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+/** One element per cell; the caller frees it. */
+struct rfl_matrix_alike *rfl_matrix_alike(const struct rfl_matrix *m) RFL_WARN_UNUSED;
 
-/** The rows of a matrix in a log folder. */
+/** The runs of a matrix in a log folder. */
 struct rfl_matrix_view {
-	char path[4096];                  /**< path of the ledger */
-	size_t size;                      /**< its size before it was read */
-	bool partial;                     /**< only the rows after `since` were read */
-	struct rfl_ledger *ledger;        /**< NULL: none yet */
-	struct rfl_matrix_coverage cover; /**< borrows from `ledger` */
+	char path[4096]; /**< path of the ledger */
+	size_t size;     /**< its size before it was read; 0: there is none yet */
+	bool partial;    /**< only the rows after `since` were read */
+	struct rfl_matrix_coverage cover;
+	struct rfl_ledger *ledger; /**< owns the rows of `cover`; NULL: they are not kept */
 };
 
 /** @param since  read only the rows that were appended since the ledger had this size, if it has
@@ -111,6 +110,10 @@ struct rfl_matrix_view {
  * @param ret  release with rfl_matrix_view_fini() in any case */
 enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,
 				struct rfl_matrix_view *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** As above, with all rows and columns. */
+enum rfl_rc rfl_cli_matrix_view_rows(const struct rfl_matrix *m, const char *log_dir,
+				     struct rfl_matrix_view *ret,
+				     struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_view_fini(struct rfl_matrix_view *v);
 
 /* ---- tables (matrix_status.c) ---- */
@@ -150,8 +153,7 @@ struct rfl_matrix_left {
 };
 
 /** @param ret  release with rfl_matrix_left_fini() in any case */
-enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret);
 void rfl_matrix_left_fini(struct rfl_matrix_left *l);
 
 /** Add the time that a run of a cell took; NaN is ignored. */

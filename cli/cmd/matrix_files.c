@@ -336,9 +336,9 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 {
 	const struct files_args *a = args;
 	const char *const *named = a->operands.items + 1;
-	struct rfl_matrix_view view = { .ledger = NULL };
+	struct rfl_matrix_view view = { .size = 0 };
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_matrix *m = NULL;
-	char *tasks = NULL, **folders = NULL; /* used if no DIR is given */
 	size_t n = a->operands.n - 1;
 	struct rfl_merge sum;
 	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
@@ -348,10 +348,10 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 			rc = rfl_fail(err, RFL_EIO, 0, "%s: no such folder; name an existing one",
 				      named[i]);
 	if (rc == RFL_OK && n == 0) {
-		tasks = rfl_path_join(a->log_dir, "tasks");
-		rc = tasks ? rfl_merge_folders(tasks, &folders, &n, err)
-			   : rfl_no_memory(err, m->path);
-		named = (const char *const *)folders;
+		const char *tasks = rfl_arena_printf(arena, "%s/tasks", a->log_dir), **folders;
+
+		rc = rfl_dir_list(tasks, rfl_dir_exists, arena, &folders, &n, err);
+		named = folders;
 		if (rc == RFL_OK && n == 0)
 			rc = rfl_fail(err, RFL_EIO, 0,
 				      "%s: no task folders; submit the script of 'roofline matrix "
@@ -376,8 +376,7 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	rfl_cli_printf(cli, "%s: %zu of %zu runs ok\n", m->name, view.cover.done, view.cover.nruns);
 done:
 	rfl_matrix_view_fini(&view);
-	rfl_merge_folders_free(folders);
-	free(tasks);
+	rfl_arena_free(arena);
 	rfl_matrix_free(m);
 	return rc;
 }

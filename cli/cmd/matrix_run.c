@@ -61,6 +61,7 @@ struct job {
 	size_t size;             /* of the ledger at the start */
 	int claims;
 	size_t finished; /* number of runs executed, here or by another process */
+	size_t lost;     /* number of runs of which a file could not be written */
 	bool stopped;    /* stopped by a signal */
 	bool said_cpu;   /* that there is no GPU */
 	char *reported;  /* the last logged reason of a failed run */
@@ -100,16 +101,13 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	if (!data)
 		return RFL_OK;
 	argv = rfl_cli_matrix_argv(cell, 0, &argc);
-	if (!argv)
-		return rfl_no_memory(err, job->m->path);
 	rc = rfl_run_config_parse(job->cli, argc, argv, &config, err);
 	free(argv);
 	if (rc || !config.data_dir)
 		return rc;
 	(void)snprintf(key, sizeof(key), "%s %d %lld %lld %s", data->pointer, config.data_kind,
 		       (long long)config.image_size, (long long)config.context_length, cell->model);
-	if (!rfl_texts_put(seen, key, &number))
-		return rfl_no_memory(err, job->m->path);
+	(void)!rfl_texts_put(seen, key, &number);
 	*ret = &looks[number];
 	if (number < nlooks)
 		return RFL_OK;
@@ -125,10 +123,9 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	if (rc == RFL_OK && rfl_zoo_build(cell->model, &sizes, &net, NULL) == RFL_OK)
 		rc = rfl_data_probe(&spec, net, &why);
 	rfl_net_free(net);
-	if (rc == RFL_OK)
-		return RFL_OK;
-	(*ret)->reason = rc == RFL_ENOMEM ? NULL : strdup(why.msg);
-	return (*ret)->reason ? RFL_OK : rfl_no_memory(err, job->m->path);
+	if (rc)
+		(*ret)->reason = rfl_strdup(why.msg);
+	return RFL_OK;
 }
 
 /* Set `refusal` for the runs that cannot start. Each reason is logged once, with its position in
@@ -139,11 +136,10 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 	struct look *looks = rfl_alloc_array(m->ncells, sizeof(*looks));
 	struct look **of_cell = rfl_alloc_array(m->ncells, sizeof(struct look *));
 	struct rfl_texts seen = { .arena = NULL };
-	enum rfl_rc rc = looks && of_cell ? RFL_OK : rfl_no_memory(err, m->path);
+	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < job->n && rc == RFL_OK; i++) {
 		struct look **look = &of_cell[job->runs[i] % m->ncells];
-		char **refusal = &job->state[job->runs[i]].refusal;
 
 		if (!*look)
 			rc = look_up(job, &m->cells[job->runs[i] % m->ncells], &seen, looks, look,
@@ -151,9 +147,7 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 		if (rc || !*look || !(*look)->reason)
 			continue;
 		(*look)->nruns++;
-		*refusal = strdup((*look)->reason);
-		if (!*refusal)
-			rc = rfl_no_memory(err, m->path);
+		job->state[job->runs[i]].refusal = rfl_strdup((*look)->reason);
 	}
 	for (struct look *l = looks; l < looks + seen.index.n; l++) {
 		struct rfl_err line = RFL_ERR_INIT;
@@ -185,7 +179,7 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 
 static bool was_interrupted(const struct rfl_matrix_run *run)
 {
-	return run->row && run->row->status && strcmp(run->row->status, "interrupted") == 0;
+	return run->status && strcmp(run->status, "interrupted") == 0;
 }
 
 static bool is_wanted(const struct rfl_matrix_run *run, bool retry_failed)
@@ -194,18 +188,12 @@ static bool is_wanted(const struct rfl_matrix_run *run, bool retry_failed)
 	       (run->state == RFL_MATRIX_FAILED && (retry_failed || was_interrupted(run)));
 }
 
-/* Add the times of finished runs: set-up, warm-up and window. */
+/* Add the times of finished runs. */
 static void learn_times(struct job *job, const struct rfl_matrix_coverage *cover)
 {
-	for (size_t i = 0; i < cover->nruns; i++) {
-		const struct rfl_ledger_row *row = cover->runs[i].row;
-
-		if (cover->runs[i].state == RFL_MATRIX_DONE && row->warmup >= 0 && row->iters >= 0)
-			rfl_matrix_left_add(&job->left, cover->runs[i].cell,
-					    row->setup_s +
-						    row->step_ms_mean * 1e-3 *
-							    (double)(row->warmup + row->iters));
-	}
+	for (size_t i = 0; i < cover->nruns; i++)
+		if (cover->runs[i].state == RFL_MATRIX_DONE)
+			rfl_matrix_left_add(&job->left, cover->runs[i].cell, cover->runs[i].run_s);
 }
 
 /* Write what distinguishes a cell from others with its label: " (context-length 32, iters 5)". */
@@ -272,10 +260,8 @@ static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 
 	job->runs = rfl_alloc_array(nruns, sizeof(*job->runs));
 	job->state = rfl_alloc_array(nruns, sizeof(*job->state));
-	if (!job->runs || !job->state)
-		return rfl_no_memory(err, job->m->path);
-	if ((rc = rfl_matrix_left_init(job->m, &job->left, err)) ||
-	    (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)) ||
+	rfl_matrix_left_init(job->m, &job->left);
+	if ((rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)) ||
 	    (job->a->done_in &&
 	     (rc = rfl_cli_matrix_view(job->m, job->a->done_in, 0, &other, err))))
 		goto done;
@@ -328,17 +314,15 @@ static void shuffle(struct job *job, uint64_t seed)
 
 /* Report immediately why a run is not ok. A repeated reason is only logged with -v, because the
  * final table contains it. */
-static enum rfl_rc report(struct job *job, const char *label, const char *status,
-			  const char *reason, struct rfl_err *err)
+static void report(struct job *job, const char *label, const char *status, const char *reason)
 {
 	const bool again = job->reported && strcmp(job->reported, reason) == 0;
 
 	rfl_log(again ? RFL_LOG_DEBUG : RFL_LOG_ERROR, "%s: %s: %s", label, status, reason);
 	if (again)
-		return RFL_OK;
+		return;
 	free(job->reported);
-	job->reported = strdup(reason);
-	return job->reported ? RFL_OK : rfl_no_memory(err, job->m->path);
+	job->reported = rfl_strdup(reason);
 }
 
 static enum rfl_rc execute(struct job *job, size_t run, const char *label, struct rfl_err *err)
@@ -356,8 +340,6 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 	int argc;
 
 	argv = rfl_cli_matrix_argv(cell, 2, &argc);
-	if (!argv)
-		return rfl_no_memory(err, job->m->path);
 	(void)snprintf(label_arg, sizeof(label_arg), "--label=%s", label);
 	(void)snprintf(dir_arg, sizeof(dir_arg), "--log-dir=%s", job->a->log_dir);
 	argv[argc++] = label_arg;
@@ -369,6 +351,11 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 	if (rc == RFL_OK)
 		rc = rfl_cli_run(job->cli, &config, rfl_buf_str(&text), cell->id, &result, &why);
 	if (rc == RFL_OK || result.recorded) { /* other failures are in the row */
+		if (rc) {                      /* a file beside the row could not be written */
+			job->lost++;
+			if (!row->error_text)
+				report(job, label, row->status, why.msg);
+		}
 		if (result.rc == RFL_OK)
 			rfl_matrix_left_add(&job->left, run % job->m->ncells,
 					    rfl_clock_s() - begin_s);
@@ -387,14 +374,14 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 			(void)fflush(job->cli->out);
 		}
 		if (rc == RFL_OK && row->error_text && row->error_text[0])
-			rc = report(job, row->label, row->status, row->error_text, err);
-	} else if (row->status || why.rc == RFL_ENOMEM) {
+			report(job, row->label, row->status, row->error_text);
+	} else if (row->status) {
 		/* a row cannot be written: later rows would fail as well */
 		rc = rfl_err_pass(err, &why);
 	} else {
-		job->state[run].refusal = strdup(why.msg);
-		rc = job->state[run].refusal ? report(job, label, "refused", why.msg, err)
-					     : rfl_no_memory(err, job->m->path);
+		job->state[run].refusal = rfl_strdup(why.msg);
+		report(job, label, "refused", why.msg);
+		rc = RFL_OK;
 	}
 	rfl_buf_fini(&text);
 	rfl_run_result_fini(&result);
@@ -532,10 +519,10 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf out;
 	size_t ok = 0, n = 0;
-	enum rfl_rc rc = gaps ? RFL_OK : rfl_no_memory(err, job->m->path);
+	enum rfl_rc rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err);
 
 	rfl_buf_init(&out, 0);
-	if (rc || (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)))
+	if (rc)
 		goto done;
 	for (size_t i = 0; i < chosen; i++) {
 		const size_t run = job->pick->runs[i];
@@ -550,8 +537,8 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 			gap.status = "refused";
 			gap.reason = job->state[run].refusal;
 		} else if (r->state == RFL_MATRIX_FAILED) {
-			gap.status = r->row->status;
-			gap.reason = r->row->error_text;
+			gap.status = r->status;
+			gap.reason = r->reason;
 		} else if (job->stopped) {
 			continue;
 		}
@@ -569,7 +556,13 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
 	if (!job->a->quiet)
 		rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, chosen);
-	if (job->stopped)
+	if (job->lost && !job->stopped)
+		rc = rfl_fail(
+			err, RFL_EIO, 0,
+			"files of %zu run%s were lost, as reported above; the rows are in the "
+			"ledger",
+			job->lost, job->lost == 1 ? "" : "s");
+	else if (job->stopped)
 		rc = rfl_fail(err, RFL_EINTR, 0,
 			      "stopped by a signal; repeat the command to continue");
 	else if (ok < chosen && !job->a->quiet)

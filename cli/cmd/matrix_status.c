@@ -57,13 +57,12 @@ static int by_place(const void *a, const void *b)
 
 /* Sort the selected cells by table and row; a matrix can have 100,000 cells. @param places one
  * element per cell; the first *n are set */
-static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
-			   struct place *places, size_t *n, struct rfl_err *err)
+static void arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
+		    struct place *places, size_t *n)
 {
-	struct rfl_matrix_alike *alike = rfl_alloc_array(m->ncells, sizeof(*alike));
-	enum rfl_rc rc = alike ? rfl_matrix_alike(m, alike, err) : rfl_no_memory(err, m->path);
+	struct rfl_matrix_alike *alike = rfl_matrix_alike(m);
 
-	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
+	for (size_t i = 0; i < m->ncells; i++)
 		if (shares[i].asked > 0)
 			places[(*n)++] = (struct place){
 				.cell = &m->cells[i],
@@ -80,17 +79,15 @@ static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_s
 		if (p->keys[MODEL] == p[-1].keys[MODEL] && p->keys[BATCH] == p[-1].keys[BATCH])
 			p->keys[VARIANT] = p[-1].keys[VARIANT] + 1;
 	qsort(places, *n, sizeof(*places), by_place);
-	return rc;
 }
 
 /* Render one table. @param batches scratch space for n elements */
-static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *places, size_t n,
-			    int64_t *batches, enum rfl_format format, struct rfl_buf *out,
-			    struct rfl_err *err)
+static enum rfl_rc put_grid(const struct place *places, size_t n, int64_t *batches,
+			    enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
 {
-	struct rfl_column *columns = NULL;
+	struct rfl_column *columns;
 	struct rfl_table *t;
-	char(*titles)[24] = NULL, text[128];
+	char(*titles)[24], text[128];
 	size_t nbatches = 0;
 	enum rfl_rc rc;
 
@@ -102,10 +99,6 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 			batches[nbatches++] = batches[i];
 	columns = rfl_alloc_array(nbatches + 1, sizeof(*columns));
 	titles = rfl_alloc_array(nbatches + 1, sizeof(*titles));
-	if (!columns || !titles) {
-		rc = rfl_no_memory(err, m->path);
-		goto done;
-	}
 	columns[0] = (struct rfl_column){ .key = "model", .title = "Model" };
 	for (size_t b = 0; b < nbatches; b++) {
 		(void)snprintf(titles[b], sizeof(titles[b]), "bs %" PRId64, batches[b]);
@@ -135,7 +128,6 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 		       format == RFL_FORMAT_MD ? "## " : "", places[0].cell->env,
 		       places[0].cell->precision);
 	rc = rfl_table_finish(t, format, out, err);
-done:
 	free(titles);
 	free(columns);
 	return rc;
@@ -148,13 +140,13 @@ enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
 	struct place *places = rfl_alloc_array(m->ncells, sizeof(*places));
 	int64_t *batches = rfl_alloc_array(m->ncells, sizeof(*batches));
 	size_t n = 0;
-	enum rfl_rc rc = places && batches ? arrange(m, shares, places, &n, err)
-					   : rfl_no_memory(err, m->path);
+	enum rfl_rc rc = RFL_OK;
 
+	arrange(m, shares, places, &n);
 	for (size_t begin = 0, end; rc == RFL_OK && begin < n; begin = end) {
 		for (end = begin; end < n && places[end].keys[TABLE] == places[begin].keys[TABLE];)
 			end++;
-		rc = put_grid(m, &places[begin], end - begin, batches, format, out, err);
+		rc = put_grid(&places[begin], end - begin, batches, format, out, err);
 	}
 	free(places);
 	free(batches);
@@ -183,20 +175,18 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_
 	struct reason *reasons = rfl_alloc_array(n, sizeof(*reasons));
 	struct rfl_table *t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
 	struct rfl_texts known = { .arena = NULL };
-	struct rfl_buf text;
-	enum rfl_rc rc = reasons && t ? RFL_OK : rfl_no_memory(err, m->path);
+	struct rfl_buf text = { .len = 0 };
+	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&text, 0);
-	for (size_t i = 0, k; i < n && rc == RFL_OK; i++) {
+	for (size_t i = 0, k; i < n; i++) {
 		rfl_buf_reset(&text);
 		rfl_buf_printf(&text, "%s: %s", gaps[i].status ? gaps[i].status : "",
 			       gaps[i].reason ? gaps[i].reason : "");
-		if (text.failed || !rfl_texts_put(&known, rfl_buf_str(&text), &k))
-			rc = rfl_no_memory(err, m->path);
-		else if (reasons[k].n++ < SHOWN)
+		(void)!rfl_texts_put(&known, rfl_buf_str(&text), &k);
+		if (reasons[k].n++ < SHOWN)
 			reasons[k].first[reasons[k].n - 1] = &gaps[i];
 	}
-	for (const struct reason *r = reasons; rc == RFL_OK && r < reasons + known.index.n; r++) {
+	for (const struct reason *r = reasons; r < reasons + known.index.n; r++) {
 		char label[RFL_LABEL_MAX + 1];
 
 		rfl_buf_reset(&text); /* "lab_vgg16_fp32_bs2_run1, lab_vgg16_... and 7 more" */
@@ -206,13 +196,12 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_
 		}
 		if (r->n > SHOWN)
 			rfl_buf_printf(&text, " and %zu more", r->n - SHOWN);
-		rc = rfl_buf_check(&text, m->path, err);
 		rfl_table_text(t, rfl_buf_str(&text));
 		rfl_table_int(t, (int64_t)r->n);
 		rfl_table_text(t, r->first[0]->status);
 		rfl_table_text(t, r->first[0]->reason);
 	}
-	if (rc == RFL_OK && n > 0) {
+	if (n > 0) {
 		rc = rfl_table_finish(t, format, out, err);
 		t = NULL;
 	}
@@ -238,14 +227,18 @@ static const struct rfl_column twice_columns[] = {
 	{ .key = "run_id", .title = "Row that counts" },
 };
 
+static bool has_row(const struct rfl_matrix_run *run)
+{
+	return run->ok + run->failed > 0;
+}
+
 static enum rfl_rc render_for_people(const struct status *s, enum rfl_format format,
 				     struct rfl_buf *out, struct rfl_err *err)
 {
 	struct rfl_matrix_gap *gaps = rfl_alloc_array(s->pick->n, sizeof(*gaps));
 	struct rfl_table *twice = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
 	size_t ngaps = 0;
-	enum rfl_rc rc = gaps && twice ? rfl_matrix_grid_render(s->m, s->shares, format, out, err)
-				       : rfl_no_memory(err, s->m->path);
+	enum rfl_rc rc = rfl_matrix_grid_render(s->m, s->shares, format, out, err);
 
 	if (rc)
 		goto done;
@@ -256,15 +249,15 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 		if (run->state != RFL_MATRIX_DONE)
 			gaps[ngaps++] = (struct rfl_matrix_gap){
 				.run = s->pick->runs[i],
-				.status = run->row ? run->row->status : "missing",
-				.reason = run->row ? run->row->error_text : "no row",
+				.status = has_row(run) ? run->status : "missing",
+				.reason = has_row(run) ? run->reason : "no row",
 			};
 		if (run->ok <= 1)
 			continue;
 		(void)rfl_cli_matrix_cell(s->m, s->pick->runs[i], label);
 		rfl_table_text(twice, label);
 		rfl_table_int(twice, (int64_t)run->ok);
-		rfl_table_text(twice, run->row->run_id);
+		rfl_table_text(twice, run->run_id);
 	}
 	if (s->done || s->failed) { /* omit a list of all runs */
 		rfl_buf_puts(out, ngaps ? "\n" : "");
@@ -340,9 +333,9 @@ static enum rfl_rc render_for_programs(const struct status *s, enum rfl_format f
 			if (!s->chosen[k] || run->state == RFL_MATRIX_DONE)
 				continue;
 			rfl_buf_printf(&reasons, "%srun%d: %s", reasons.len ? "; " : "",
-				       run->repeat, run->row ? run->row->status : "missing");
-			if (run->row && run->row->error_text)
-				rfl_buf_printf(&reasons, ": %s", run->row->error_text);
+				       run->repeat, has_row(run) ? run->status : "missing");
+			if (run->reason)
+				rfl_buf_printf(&reasons, ": %s", run->reason);
 		}
 		rfl_table_add(
 			t,
@@ -368,7 +361,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 {
 	const struct status_args *a = args;
 	const enum rfl_format format = (enum rfl_format)a->format;
-	struct rfl_matrix_view view = { .ledger = NULL };
+	struct rfl_matrix_view view = { .size = 0 };
 	struct rfl_matrix_pick pick;
 	struct status s = { .pick = &pick, .cover = &view.cover };
 	struct rfl_buf out;
@@ -380,10 +373,6 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	s.m = pick.m;
 	s.shares = rfl_alloc_array(s.m->ncells, sizeof(*s.shares));
 	s.chosen = rfl_alloc_array(view.cover.nruns, sizeof(*s.chosen));
-	if (!s.shares || !s.chosen) {
-		rc = rfl_no_memory(err, s.m->path);
-		goto done;
-	}
 	for (size_t i = 0; i < pick.n; i++) {
 		const struct rfl_matrix_run *r = &view.cover.runs[pick.runs[i]];
 		struct rfl_matrix_share *share = &s.shares[r->cell];
@@ -403,7 +392,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_cli_put_as(cli, format, &out, "status", err);
 	if (rc)
 		goto done;
-	if (!view.ledger)
+	if (view.size == 0)
 		rfl_log(RFL_LOG_INFO,
 			"%s: no ledger yet; run 'roofline matrix run %s --log-dir %s' to create it",
 			view.path, s.m->path, a->log_dir);

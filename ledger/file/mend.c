@@ -16,6 +16,8 @@
 #include "base/log.h"
 #include "ledger/file/steps.h"
 
+#define CHUNK ((size_t)1 << 20)
+
 bool rfl_ledger__is_cut_header(const char *path)
 {
 	struct rfl_buf header;
@@ -80,7 +82,7 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_err *err)
 {
 	struct record r = { 0 };
-	bool any = false;
+	size_t torn = 0;
 	enum rfl_rc rc = rfl_file_read(path, text, err);
 
 	if (hash)
@@ -91,13 +93,16 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 		/* Blank the record out, so that line numbers stay correct. */
 		for (size_t i = r.begin; i < r.end; i++)
 			text->data[i] = text->data[i] == '\n' || i + 1 == text->len ? '\n' : '\r';
-		rfl_log(RFL_LOG_WARN,
-			"%s:%zu: the row is left out because it is incomplete or has a stray "
-			"quote; correct it or delete it",
-			path, r.line);
-		any = true;
+		if (torn++ < RFL_LEDGER__NAMED_MAX)
+			rfl_log(RFL_LOG_WARN,
+				"%s:%zu: the row is left out because it is incomplete or has a "
+				"stray quote; correct it or delete it",
+				path, r.line);
 	}
-	if (rc == RFL_OK && !any)
+	if (torn > RFL_LEDGER__NAMED_MAX)
+		rfl_log(RFL_LOG_WARN, "%s: %zu more such rows are left out", path,
+			torn - RFL_LEDGER__NAMED_MAX);
+	if (rc == RFL_OK && !torn)
 		rc = rfl_err_pass(err, why);
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }
@@ -177,43 +182,64 @@ done:
 	return rc;
 }
 
+/* Whether a name is that of a column of this version, or of one of the first n of a list. */
+static bool is_column(const char *name, const char *const *columns, size_t n)
+{
+	while (n > 0 && strcmp(columns[n - 1], name) != 0)
+		n--;
+	return n > 0 || rfl_ledger_column_find(name) < RFL_LEDGER_NCOLUMNS;
+}
+
+void rfl_ledger__put_header(const char *const *columns, size_t n, struct rfl_buf *out)
+{
+	rfl_fields_write_header(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, out);
+	for (size_t i = 0; i < n; i++)
+		if (!is_column(columns[i], columns, i)) {
+			out->data[out->len - 1] = ',';
+			rfl_csv_write_field(out, columns[i]);
+			rfl_buf_putc(out, '\n');
+		}
+}
+
 /* Write every row with the columns of the current version, followed by foreign columns.
  * @param version  set to the newest version found in a row */
-static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *version,
-			   struct rfl_err *err)
+static enum rfl_rc convert(struct rfl_csv *old, const char *const *columns, size_t n, FILE *f,
+			   int64_t *version, struct rfl_err *err)
 {
-	const size_t most = RFL_LEDGER_NCOLUMNS + old->ncolumns;
-	const char **fields = rfl_alloc_array(most, sizeof(*fields));
-	int *from = rfl_alloc_array(most, sizeof(*from)); /* column of the old file, or -1 */
+	const size_t most = old->ncolumns + n;
+	const char **names = rfl_alloc_array(most, sizeof(*names)), **fields;
 	const int schema = rfl_csv_find(old, "schema_version");
-	size_t n = 0;
-	bool more = true;
+	struct rfl_buf out = { .len = 0 };
+	struct rfl_csv *header = NULL;
+	bool more = true, good = true;
 	enum rfl_rc rc;
 
 	*version = 0;
-	for (; n < RFL_LEDGER_NCOLUMNS; n++) {
-		fields[n] = rfl_ledger_fields[n].name;
-		from[n] = rfl_csv_find(old, fields[n]);
-	}
-	for (size_t i = 0; i < old->ncolumns; i++)
-		if (rfl_ledger_column_find(old->columns[i]) == RFL_LEDGER_NCOLUMNS) {
-			fields[n] = old->columns[i];
-			from[n++] = (int)i;
-		}
-	rfl_csv_write_row(out, fields, n);
-	while ((rc = rfl_csv_next(old, &more, err)) == RFL_OK && more) {
+	for (size_t i = 0; i < most; i++)
+		names[i] = i < old->ncolumns ? old->columns[i] : columns[i - old->ncolumns];
+	rfl_ledger__put_header(names, most, &out);
+	rc = rfl_csv_open_text(out.data, out.len, old->path, &header, err);
+	fields = rfl_alloc_array(header ? header->ncolumns : 0, sizeof(*fields));
+	while (rc == RFL_OK && good && more && (rc = rfl_csv_next(old, &more, err)) == RFL_OK) {
 		int64_t v;
 
-		if (rfl_csv_int(old, schema, 0, &v, NULL) == RFL_OK && v > *version)
+		for (size_t i = 0; more && i < header->ncolumns; i++)
+			fields[i] = rfl_csv_text(old, rfl_csv_find(old, header->columns[i]));
+		if (more)
+			rfl_csv_write_row(&out, fields, header->ncolumns);
+		if (more && rfl_csv_int(old, schema, 0, &v, NULL) == RFL_OK && v > *version)
 			*version = v;
-		for (size_t i = 0; i < n; i++)
-			fields[i] = rfl_csv_text(old, from[i]);
-		rfl_csv_write_row(out, fields, n);
+		if (!more || out.len > CHUNK) {
+			good = fwrite(out.data, 1, out.len, f) == out.len;
+			rfl_buf_reset(&out);
+		}
 	}
-	if (rc == RFL_OK)
-		rc = rfl_buf_check(out, old->path, err);
+	if (rc == RFL_OK && (!good || fflush(f) != 0 || fsync(fileno(f)) != 0))
+		rc = rfl_fail_errno(err, "%s: cannot write its new version", old->path);
+	rfl_csv_close(header);
+	rfl_buf_fini(&out);
+	free(names);
 	free(fields);
-	free(from);
 	return rc;
 }
 
@@ -254,26 +280,41 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 	}
 }
 
-enum rfl_rc rfl_ledger__upgrade(const char *path, struct rfl_err *err)
+enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, size_t n,
+				struct rfl_err *err)
 {
 	struct rfl_csv *old = NULL;
-	struct rfl_buf text;
-	char *kept = NULL;
+	char *target = NULL, *fresh = NULL, *kept = NULL;
+	FILE *f = NULL;
 	int64_t version;
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	if ((rc = rfl_csv_open(path, &old, err)) || (rc = convert(old, &text, &version, err)) ||
-	    (rc = keep(path, version, &kept, err)) ||
-	    (rc = rfl_file_write(path, text.data, text.len, err)))
+	if ((rc = rfl_file_target(path, &target, err)) ||
+	    (rc = rfl_file_neighbour(target, &fresh, &f, err)))
 		goto done;
+	if ((rc = rfl_csv_open(path, &old, err)) == RFL_OK &&
+	    (rc = convert(old, columns, n, f, &version, err)) == RFL_OK)
+		rc = keep(path, version, &kept, err);
+	if (fclose(f) != 0 && rc == RFL_OK)
+		rc = rfl_fail_errno(err, "%s: cannot write", fresh);
+	if (rc == RFL_OK && rename(fresh, target) != 0)
+		rc = rfl_fail_errno(err, "%s: cannot replace", path);
+	if (rc) {
+		(void)unlink(fresh);
+		goto done;
+	}
 	rfl_ledger__drop(path, ".jsonl");
-	rfl_log(RFL_LOG_WARN,
-		"%s: upgraded from version %" PRId64 " to %d; the old file is kept as %s", path,
-		version, RFL_LEDGER_SCHEMA, kept);
+	if (version < RFL_LEDGER_SCHEMA)
+		rfl_log(RFL_LOG_WARN,
+			"%s: upgraded from version %" PRId64 " to %d; the old file is kept as %s",
+			path, version, RFL_LEDGER_SCHEMA, kept);
+	else
+		rfl_log(RFL_LOG_WARN, "%s: columns were added; the old file is kept as %s", path,
+			kept);
 done:
+	free(target);
+	free(fresh);
 	free(kept);
-	rfl_buf_fini(&text);
 	rfl_csv_close(old);
 	return rc;
 }

@@ -25,6 +25,7 @@ struct reader {
 	const struct rfl_ledger_source *from;
 	struct rfl_ledger_row blank; /* constant values, the same in all rows */
 	struct rfl_ledger *to;
+	size_t left_out; /* incomplete rows */
 };
 
 /* Read an integer of another program's table. Accepts "True", and "32.0" for 32, which some
@@ -106,6 +107,8 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 	before = r->to->nrows && !unique ? *rfl_field_text_at(f, row - 1) : NULL;
 	if (before && strcmp(before, text) == 0)
 		*to = *rfl_field_text_at(f, row - 1);
+	else if (unique && r->to->of_batch)
+		*to = rfl_arena_strdup(r->to->of_batch, text);
 	else
 		*to = rfl_ledger__text(r->to, text, !unique);
 done:
@@ -131,7 +134,9 @@ static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 
 static void leave_out(struct reader *r)
 {
-	rfl_log(RFL_LOG_WARN, "%s:%zu: the incomplete row is left out", r->csv->path, r->csv->line);
+	if (r->left_out++ < RFL_LEDGER__NAMED_MAX)
+		rfl_log(RFL_LOG_WARN, "%s:%zu: the incomplete row is left out", r->csv->path,
+			r->csv->line);
 	r->to->torn = true;
 }
 
@@ -201,6 +206,9 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 		to->nrows--;
 		to->torn = true;
 	}
+	if (r.left_out > RFL_LEDGER__NAMED_MAX)
+		rfl_log(RFL_LOG_WARN, "%s: %zu more incomplete rows are left out", csv->path,
+			r.left_out - RFL_LEDGER__NAMED_MAX);
 	to->torn = to->torn || torn_before;
 	if (to->hashed)
 		rfl_hash64_text(csv->hash, to->hash);
@@ -223,6 +231,7 @@ void rfl_ledger_free(struct rfl_ledger *ledger)
 	if (!ledger)
 		return;
 	rfl_texts_fini(&ledger->texts);
+	rfl_arena_free(ledger->of_batch);
 	free(ledger->rows);
 	free(ledger);
 }
@@ -264,9 +273,13 @@ done:
 	return rc;
 }
 
+#define BATCH 1024 /* rows in memory */
+
 struct request {
 	bool wanted[RFL_LEDGER_NCOLUMNS];
 	size_t since;
+	rfl_ledger_visitor *visit; /* NULL: keep the rows */
+	void *ctx;
 };
 
 static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
@@ -288,22 +301,33 @@ static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void 
 	if (rc)
 		return rc;
 	rfl_ledger__bind(csv, request->wanted, from);
-	return rfl_ledger__read(csv, from, to, &more, err);
+	if (!request->visit)
+		return rfl_ledger__read(csv, from, to, &more, err);
+	request->visit(NULL, request->ctx);
+	for (more = true; more && rc == RFL_OK; to->nrows = 0) {
+		rfl_arena_free(to->of_batch);
+		to->of_batch = rfl_arena_new();
+		rc = rfl_ledger__read(csv, from, to, &more, err);
+		for (size_t i = 0; i < to->nrows && rc == RFL_OK; i++)
+			request->visit(&to->rows[i], request->ctx);
+	}
+	return rc;
 }
 
-enum rfl_rc rfl_ledger_load_columns(const char *path, const char *columns, size_t since,
-				    struct rfl_ledger **ret, struct rfl_err *err)
+/* Read a file into a ledger, or visit its rows. */
+static enum rfl_rc load_file(const char *path, const char *columns, struct request *request,
+			     struct rfl_ledger **ret, struct rfl_err *err)
 {
-	struct request request = { .since = since };
 	struct rfl_ledger *l = rfl_alloc_array(1, sizeof(*l));
 	enum rfl_rc rc = RFL_OK;
 	int lock = -1;
 
 	l->hashed = !columns;
-	memset(request.wanted, !columns, sizeof(request.wanted));
+	l->batch = request->visit ? BATCH : 0;
+	memset(request->wanted, !columns, sizeof(request->wanted));
 	/* the last two are needed to detect torn rows */
-	rfl_ledger_want(columns ? columns : "", request.wanted);
-	rfl_ledger_want("version schema_version", request.wanted);
+	rfl_ledger_want(columns ? columns : "", request->wanted);
+	rfl_ledger_want("version schema_version", request->wanted);
 	/* A ledger with an incomplete header (a power failure) has no rows. */
 	if (rfl_file_size(path) > 0 && rfl_file_lock_shared(path, &lock, NULL) == RFL_OK) {
 		l->torn = rfl_ledger__is_cut_header(path);
@@ -315,11 +339,30 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const char *columns, size_
 			"the file",
 			path);
 	else
-		rc = rfl_ledger__read_file(path, read_wanted, &request, l, err);
+		rc = rfl_ledger__read_file(path, read_wanted, request, l, err);
 	if (rc == RFL_OK)
 		*ret = l;
 	else
 		rfl_ledger_free(l);
+	return rc;
+}
+
+enum rfl_rc rfl_ledger_load_columns(const char *path, const char *columns, size_t since,
+				    struct rfl_ledger **ret, struct rfl_err *err)
+{
+	struct request request = { .since = since };
+
+	return load_file(path, columns, &request, ret, err);
+}
+
+enum rfl_rc rfl_ledger_each(const char *path, const char *columns, size_t since,
+			    rfl_ledger_visitor *visit, void *ctx, struct rfl_err *err)
+{
+	struct request request = { .since = since, .visit = visit, .ctx = ctx };
+	struct rfl_ledger *l = NULL;
+	enum rfl_rc rc = load_file(path, columns, &request, &l, err);
+
+	rfl_ledger_free(l);
 	return rc;
 }
 

@@ -5,10 +5,15 @@
 #ifndef RFL_LEDGER_LEDGER_FILE_H
 #define RFL_LEDGER_LEDGER_FILE_H
 
+#include <sys/types.h>
+
 #include "ledger/ledger.h"
 
 /* Size limit for a ledger that is read into memory, to be repaired or upgraded. */
 #define RFL_LEDGER__BYTES_MAX ((size_t)4 << 30)
+
+/* Incomplete rows that are named in messages; more are counted. */
+#define RFL_LEDGER__NAMED_MAX 10
 
 /* The source of a ledger column in a table. */
 struct rfl_ledger_source {
@@ -58,6 +63,28 @@ int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const c
 /* Append the column names of a table to a message, at most 40: "'a', 'b'". */
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);
 
+/* Rows as text: complete records with these columns. */
+struct rfl_ledger__rows {
+	const char *const *columns;
+	size_t ncolumns;
+	const struct rfl_buf *text;
+};
+
+/* Append rows as rfl_ledger_append_rows() does. Columns of theirs that the file does not have are
+ * added to it. */
+enum rfl_rc rfl_ledger__append(const char *path, const struct rfl_ledger__rows *rows,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Write a header: the columns of this version, then those of the list that are not among them. */
+void rfl_ledger__put_header(const char *const *columns, size_t n, struct rfl_buf *out);
+
+/* Add the rows that the mirror lacks. A failure only causes a warning because the next append
+ * repairs the mirror.
+ * @param header  the ledger, opened
+ * @param before  its size before rows were added
+ * @param whole   build the mirror anew if necessary, also that of a large ledger */
+void rfl_ledger__mirror(const char *path, const struct rfl_csv *header, off_t before, bool whole);
+
 /* Replace the suffix of "logs/metrics.csv", for example to get "logs/metrics.jsonl". The caller
  * frees the name. */
 char *rfl_ledger__beside(const char *path, const char *suffix);
@@ -84,8 +111,9 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Replace the file by one with the current columns, followed by foreign columns. The old file is
- * kept as <name>.v<version>.csv, with a warning. */
-enum rfl_rc rfl_ledger__upgrade(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+/* Replace the file by one with the current columns, followed by its foreign columns and by those
+ * of a list. The old file is kept as <name>.v<version>.csv, with a warning. */
+enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, size_t n,
+				struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -1,6 +1,7 @@
 /* cover.c - finds the runs of a matrix in a ledger. */
 #include "ledger/matrix.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +11,12 @@
 #include "ledger/repeats/row_index.h"
 
 /* Cells by id, and the first cell for each environment, model, precision and batch. */
-struct index {
+struct rfl_matrix_index {
 	const struct rfl_matrix *m;
 	struct rfl_texts ids; /* in the order of the cells */
 	struct rfl_row_index by_what;
+	struct rfl_texts texts; /* of the runs */
+	bool keeps_rows;
 };
 
 static uint64_t hash_what(const void *item)
@@ -33,9 +36,26 @@ static bool same_what(const void *a, const void *b)
 	       strcmp(x->model, y->model) == 0 && strcmp(x->precision, y->precision) == 0;
 }
 
-static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
-		      struct rfl_matrix_coverage *c)
+/* Note what the row that counts says of its run. */
+static void note(struct rfl_matrix_index *ix, struct rfl_matrix_run *run,
+		 const struct rfl_ledger_row *row)
 {
+	size_t number;
+
+	run->row = ix->keeps_rows ? row : NULL;
+	run->status = row->status ? rfl_texts_put(&ix->texts, row->status, &number) : NULL;
+	run->reason = row->error_text ? rfl_texts_put(&ix->texts, row->error_text, &number) : NULL;
+	if (run->ok > 1) /* only then is it asked which row counts */
+		run->run_id = row->run_id ? rfl_texts_copy(&ix->texts, row->run_id) : NULL;
+	run->run_s = row->warmup >= 0 && row->iters >= 0
+			     ? row->setup_s +
+				       row->step_ms_mean * 1e-3 * (double)(row->warmup + row->iters)
+			     : (double)NAN;
+}
+
+void rfl_matrix_cover_row(struct rfl_matrix_coverage *c, const struct rfl_ledger_row *row)
+{
+	struct rfl_matrix_index *ix = c->index;
 	const struct rfl_matrix *m = ix->m;
 	const bool ok = rfl_text_same(row->status, "ok");
 	const int64_t batch = row->micro_batch >= 0 ? row->micro_batch : row->batch;
@@ -83,54 +103,97 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	else /* no repeat number: the first run that is not done, else the last */
 		for (int r = 1; r < m->repeats && run->ok; r++)
 			run += m->ncells;
-	if (ok || run->ok == 0)
-		run->row = row;
 	run->ok += ok;
 	run->failed += !ok;
+	if (ok || run->ok == 0)
+		note(ix, run, row);
+}
+
+static void clear_runs(struct rfl_matrix_coverage *c)
+{
+	const size_t ncells = c->index->m->ncells;
+
+	for (size_t i = 0; i < c->nruns; i++)
+		c->runs[i] = (struct rfl_matrix_run){ .cell = i % ncells,
+						      .repeat = (int)(i / ncells) + 1,
+						      .run_s = (double)NAN };
+	c->foreign = c->stale = 0;
+}
+
+void rfl_matrix_cover_begin(const struct rfl_matrix *m, struct rfl_matrix_coverage *ret)
+{
+	struct rfl_matrix_index *ix = rfl_alloc_array(1, sizeof(*ix));
+	size_t number;
+
+	ix->m = m;
+	ix->by_what = (struct rfl_row_index){ .hash = hash_what, .alike = same_what };
+	*ret = (struct rfl_matrix_coverage){ .nruns = m->ncells * (size_t)m->repeats, .index = ix };
+	ret->runs = rfl_alloc_array(ret->nruns, sizeof(*ret->runs));
+	for (size_t i = 0; i < m->ncells; i++) {
+		(void)!rfl_row_index_put(&ix->by_what, &m->cells[i], &number, NULL);
+		(void)!rfl_texts_put(&ix->ids, m->cells[i].id, &number);
+	}
+	clear_runs(ret);
+}
+
+void rfl_matrix_cover_end(struct rfl_matrix_coverage *c)
+{
+	for (size_t i = 0; i < c->nruns; i++) {
+		struct rfl_matrix_run *run = &c->runs[i];
+
+		run->state = run->failed ? RFL_MATRIX_FAILED : RFL_MATRIX_MISSING;
+		if (run->ok)
+			run->state = RFL_MATRIX_DONE;
+		c->done += run->state == RFL_MATRIX_DONE;
+		c->failed += run->state == RFL_MATRIX_FAILED;
+		c->missing += run->state == RFL_MATRIX_MISSING;
+		c->surplus += run->ok > 1 ? run->ok - 1 : 0;
+	}
 }
 
 enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
 			     struct rfl_matrix_coverage *ret, struct rfl_err *err)
 {
-	struct index ix = { .m = m, .by_what = { .hash = hash_what, .alike = same_what } };
-	size_t number;
+	(void)err;
+	rfl_matrix_cover_begin(m, ret);
+	ret->index->keeps_rows = true;
+	for (size_t i = 0; ledger && i < ledger->nrows; i++)
+		rfl_matrix_cover_row(ret, &ledger->rows[i]);
+	rfl_matrix_cover_end(ret);
+	return RFL_OK;
+}
+
+static void visit(const struct rfl_ledger_row *row, void *ctx)
+{
+	if (row)
+		rfl_matrix_cover_row(ctx, row);
+	else
+		clear_runs(ctx);
+}
+
+enum rfl_rc rfl_matrix_cover_file(const struct rfl_matrix *m, const char *path, size_t since,
+				  struct rfl_matrix_coverage *ret, struct rfl_err *err)
+{
+	static const char columns[] =
+		"run_id cell repeat label env status error_text model batch requested_batch "
+		"micro_batch precision warmup iters step_ms_mean setup_s world_size rank";
 	enum rfl_rc rc = RFL_OK;
 
-	*ret = (struct rfl_matrix_coverage){ .nruns = m->ncells * (size_t)m->repeats };
-	ret->runs = rfl_alloc_array(ret->nruns, sizeof(*ret->runs));
-	if (!ret->runs)
-		rc = rfl_no_memory(err, m->path);
-	for (size_t i = 0; i < m->ncells && rc == RFL_OK; i++) {
-		rc = rfl_row_index_put(&ix.by_what, &m->cells[i], &number, err);
-		if (rc == RFL_OK && !rfl_texts_put(&ix.ids, m->cells[i].id, &number))
-			rc = rfl_no_memory(err, m->path);
-	}
-	if (rc)
-		goto done;
-	for (size_t i = 0; i < ret->nruns; i++)
-		ret->runs[i] = (struct rfl_matrix_run){ .cell = i % m->ncells,
-							.repeat = (int)(i / m->ncells) + 1 };
-	for (size_t i = 0; ledger && i < ledger->nrows; i++)
-		place_row(&ix, &ledger->rows[i], ret);
-	for (size_t i = 0; i < ret->nruns; i++) {
-		struct rfl_matrix_run *run = &ret->runs[i];
-
-		run->state = run->failed ? RFL_MATRIX_FAILED : RFL_MATRIX_MISSING;
-		if (run->ok)
-			run->state = RFL_MATRIX_DONE;
-		ret->done += run->state == RFL_MATRIX_DONE;
-		ret->failed += run->state == RFL_MATRIX_FAILED;
-		ret->missing += run->state == RFL_MATRIX_MISSING;
-		ret->surplus += run->ok > 1 ? run->ok - 1 : 0;
-	}
-done:
-	rfl_texts_fini(&ix.ids);
-	rfl_row_index_fini(&ix.by_what);
+	rfl_matrix_cover_begin(m, ret);
+	if (path)
+		rc = rfl_ledger_each(path, columns, since, visit, ret, err);
+	rfl_matrix_cover_end(ret);
 	return rc;
 }
 
 void rfl_matrix_coverage_fini(struct rfl_matrix_coverage *c)
 {
+	if (c->index) {
+		rfl_texts_fini(&c->index->ids);
+		rfl_texts_fini(&c->index->texts);
+		rfl_row_index_fini(&c->index->by_what);
+	}
+	free(c->index);
 	free(c->runs);
 	*c = (struct rfl_matrix_coverage){ 0 };
 }

@@ -4,281 +4,377 @@
 
 #include "ledger/matrix/merge.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/csv.h"
 #include "base/file.h"
-#include "ledger/ledger.h"
+#include "base/json.h"
+#include "ledger/file/steps.h"
 
-#define NAME_TRIES 10000
+#define NAME_TRIES    10000
+#define CHUNK_BYTES   ((size_t)16 << 20) /* rows that are appended at once */
+#define COMPARED_SIZE 65536
 
+const char *const rfl_ledger_folders[] = { "steps", "time", "memory", "epochs", NULL };
+
+/* A ledger to merge. */
+struct source {
+	const char *path;
+	const char **columns;
+	size_t ncolumns;
+	size_t *from; /* column for each of job.columns; ncolumns: none */
+	size_t first; /* number of its first entry */
+};
+
+/* A new row. */
+struct entry {
+	const char *timestamp, *run_id;
+	size_t source, offset, len; /* where it is */
+};
+
+/* The first error is kept; functions called after it do nothing. */
 struct job {
 	const char *to;
-	struct rfl_arena *arena; /* owns the paths */
+	struct rfl_arena *arena; /* owns the paths and entries */
 	struct rfl_merge *sum;
-	struct rfl_ledger **ledgers;
-	size_t nledgers;
-	struct rfl_ledger_row *rows; /* new rows sorted by time; borrowed from ledgers */
-	size_t n;
+	struct source *sources;
+	size_t nsources;
+	struct entry *entries;
+	size_t n, cap;
+	const char **columns; /* of the new rows: those of a ledger, then foreign ones */
+	size_t ncolumns, columns_cap;
 	/* The run_id of every existing and new row. A run writes its row last, so other files may
 	 * be incomplete if its row is missing. */
 	struct rfl_texts runs;
 	struct rfl_texts counted; /* runs with rows in the merged counters.csv */
 	bool knows_counted;
 	struct rfl_err *err;
-	enum rfl_rc rc; /* the first error; functions called after it do nothing */
+	enum rfl_rc rc;
 };
 
-static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_EIO, errno, "%s: cannot read: %s; no rows were added", path,
-			strerror(errno));
-}
-
-/* Check a file that may be missing but must be readable if it exists. */
-static enum rfl_rc check_path(const char *path, struct rfl_err *err)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 || errno == ENOENT ? RFL_OK : unreadable(path, err);
-}
-
-/* Fail if memory is NULL. */
-static void *kept(struct job *m, void *memory)
-{
-	if (!memory && !m->rc)
-		m->rc = rfl_no_memory(m->err, "merge of log folders");
-	return memory;
-}
-
-/* The path of a file, after checking it; after an error "", which names no file. */
+/* The path of a file, which may be missing but must be readable if it exists; after an error "",
+ * which names no file. */
 static const char *path_of(struct job *m, const char *dir, const char *name)
 {
 	const size_t len = strlen(dir);
-	const char *path = kept(m, rfl_arena_printf(m->arena, "%s%s%s", dir,
-						    len && dir[len - 1] == '/' ? "" : "/", name));
+	const char *path = rfl_arena_printf(m->arena, "%s%s%s", dir,
+					    len && dir[len - 1] == '/' ? "" : "/", name);
+	struct stat st;
 
-	if (!m->rc)
-		m->rc = check_path(path, m->err);
+	if (!m->rc && stat(path, &st) != 0 && errno != ENOENT)
+		m->rc = rfl_fail_errno(m->err, "%s: cannot read", path);
 	return m->rc ? "" : path;
 }
 
-static void put(struct job *m, struct rfl_texts *set, const char *text)
+static void put(struct rfl_texts *set, const char *text)
 {
 	size_t number;
 
-	if (!m->rc)
-		(void)kept(m, rfl_texts_put(set, text, &number));
+	(void)!rfl_texts_put(set, text, &number);
 }
 
-/* Compare names. Two numbers are compared by value, so task 2 comes before task 10. */
-static int compare_names(const void *a, const void *b)
-{
-	const char *const *x = a, *const *y = b;
-	const char *p = rfl_path_base(*x), *q = rfl_path_base(*y);
-	const bool numbers =
-		strspn(p, "0123456789") == strlen(p) && strspn(q, "0123456789") == strlen(q);
+/* ---- rows ---- */
 
-	if (numbers && strlen(p) != strlen(q))
-		return strlen(p) < strlen(q) ? -1 : 1;
-	return strcmp(p, q);
+static void add_run(const struct rfl_ledger_row *row, void *ctx)
+{
+	if (row && row->run_id)
+		put(ctx, row->run_id);
 }
 
-/* List the entries of a folder that satisfy `is`, sorted by name and terminated by NULL. */
-static enum rfl_rc list(const char *dir, bool (*is)(const char *path), char ***ret, size_t *n,
-			struct rfl_err *err)
+/* A row that could not be read again would make the merged ledger unreadable. */
+static enum rfl_rc check_numbers(const struct rfl_csv *csv, const struct rfl_ledger_source *from,
+				 struct rfl_err *err)
 {
-	const struct dirent *entry;
-	DIR *d = opendir(dir);
-	size_t cap = 0;
-	enum rfl_rc rc = d || errno == ENOENT ? RFL_OK : unreadable(dir, err);
+	struct rfl_ledger_row row;
+	enum rfl_rc rc = RFL_OK;
 
-	*n = 0;
-	*ret = NULL;
-	if (rc == RFL_OK)
-		rc = rfl_grow(ret, &cap, 1, SIZE_MAX, err);
-	for (errno = 0; d && rc == RFL_OK && (entry = readdir(d)) != NULL; errno = 0) {
-		char *path;
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS && rc == RFL_OK; i++)
+		if (rfl_ledger_fields[i].kind != RFL_FIELD_TEXT && from[i].column >= 0)
+			rc = rfl_field_read_number(&rfl_ledger_fields[i], csv, from[i].column, &row,
+						   err);
+	return rc;
+}
 
-		if (entry->d_name[0] == '.')
+/* Note the place of each complete row. */
+static enum rfl_rc scan(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx, struct rfl_err *err)
+{
+	struct job *m = ctx;
+	struct source *s = &m->sources[m->nsources];
+	struct rfl_ledger_source from[RFL_LEDGER_NREAD];
+	int id, time = rfl_csv_find(csv, "timestamp_utc"), version;
+	bool more = true;
+	enum rfl_rc rc;
+
+	rfl_ledger__bind(csv, NULL, from);
+	m->n = s->first; /* again, if a row turned out to be torn */
+	s->ncolumns = csv->ncolumns;
+	s->columns = rfl_arena_array(m->arena, csv->ncolumns, sizeof(*s->columns));
+	for (size_t i = 0; i < csv->ncolumns; i++)
+		s->columns[i] = rfl_arena_strdup(m->arena, csv->columns[i]);
+	if ((rc = rfl_csv_need(csv, "run_id", &id, err)) ||
+	    (rc = rfl_csv_need(csv, "version", &version, err)))
+		return rc;
+	while ((rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
+		const char *run_id = rfl_csv_text(csv, id);
+
+		if (csv->torn || !*rfl_csv_text(csv, version)) {
+			to->torn = true;
 			continue;
-		path = rfl_path_join(dir, entry->d_name);
-		rc = path ? check_path(path, err) : rfl_no_memory(err, dir);
-		if (rc == RFL_OK && is(path)) {
-			rc = rfl_grow(ret, &cap, *n + 2, SIZE_MAX, err);
-			if (rc == RFL_OK) {
-				(*ret)[(*n)++] = path;
-				continue;
-			}
 		}
-		free(path);
-	}
-	if (d && rc == RFL_OK && errno != 0)
-		rc = unreadable(dir, err);
-	if (d)
-		(void)closedir(d);
-	if (*ret)
-		(*ret)[*n] = NULL;
-	if (rc) {
-		rfl_merge_folders_free(*ret);
-		*ret = NULL;
-	} else if (*n) {
-		qsort(*ret, *n, sizeof(**ret), compare_names);
+		/* A row without an id would be added again by every merge. */
+		if (!*run_id)
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s:%zu: the row has no run_id; add a unique one",
+					csv->path, csv->line);
+		if ((rc = check_numbers(csv, from, err)))
+			return rc;
+		rfl_reserve(&m->entries, &m->cap, m->n + 1);
+		m->entries[m->n++] = (struct entry){
+			.timestamp = rfl_arena_strdup(m->arena, rfl_csv_text(csv, time)),
+			.run_id = rfl_arena_strdup(m->arena, run_id),
+			.source = m->nsources,
+			.offset = csv->offset,
+			.len = csv->end - csv->offset,
+		};
 	}
 	return rc;
 }
 
-enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n, struct rfl_err *err)
+static void add_column(struct job *m, const char *name)
 {
-	return list(dir, rfl_dir_exists, ret, n, err);
+	for (size_t i = 0; i < m->ncolumns; i++)
+		if (strcmp(m->columns[i], name) == 0)
+			return;
+	rfl_reserve(&m->columns, &m->columns_cap, m->ncolumns + 1);
+	m->columns[m->ncolumns++] = name;
 }
 
-void rfl_merge_folders_free(char **folders)
+static int compare_entries(const void *a, const void *b)
 {
-	for (char **f = folders; f && *f; f++)
-		free(*f);
-	free(folders);
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct rfl_ledger_row *x = a, *y = b;
-	int order = strcmp(x->timestamp_utc ? x->timestamp_utc : "",
-			   y->timestamp_utc ? y->timestamp_utc : "");
+	const struct entry *x = a, *y = b;
+	int order = strcmp(x->timestamp, y->timestamp);
 
 	return order ? order : strcmp(x->run_id, y->run_id);
 }
 
-static void load_runs(struct job *m, const char *path)
+/* Find the new rows, sorted by time. A row that occurs in two folders is added once. */
+static void find_rows(struct job *m, const char *const *folders, size_t n)
 {
-	struct rfl_ledger *l = NULL;
-
-	if (rfl_file_size(path) > 0)
-		m->rc = rfl_ledger_load_columns(path, "run_id", 0, &l, m->err);
-	for (size_t i = 0; l && i < l->nrows; i++)
-		if (l->rows[i].run_id)
-			put(m, &m->runs, l->rows[i].run_id);
-	rfl_ledger_free(l);
-}
-
-/* Collect new rows sorted by time. A row that occurs in two folders is added once. */
-static void load_rows(struct job *m, const char *const *folders, size_t n)
-{
-	size_t total = 0;
-
-	m->ledgers = kept(m, rfl_alloc_array(n, sizeof(struct rfl_ledger *)));
+	m->sources = rfl_arena_array(m->arena, n, sizeof(*m->sources));
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+		add_column(m, rfl_ledger_fields[i].name);
 	for (size_t i = 0; i < n && !m->rc; i++) {
-		const char *path = path_of(m, folders[i], "metrics.csv");
-		struct rfl_ledger *l = NULL;
+		struct source *s = &m->sources[m->nsources];
+		struct rfl_ledger torn = { .torn = false };
+		size_t kept;
 
-		if (rfl_file_size(path) == 0) {
+		s->path = path_of(m, folders[i], "metrics.csv");
+		s->first = m->n;
+		if (m->rc)
+			return;
+		if (!rfl_file_exists(s->path) || rfl_ledger__is_cut_header(s->path)) {
 			m->sum->empty++;
 			continue;
 		}
-		if ((m->rc = rfl_ledger_load(path, &l, m->err)))
+		if ((m->rc = rfl_ledger_check(s->path, m->err)) ||
+		    (m->rc = rfl_ledger__read_file(s->path, scan, m, &torn, m->err)))
 			return;
-		m->ledgers[m->nledgers++] = l;
-		m->sum->torn += l->torn;
+		m->sum->torn += torn.torn;
 		m->sum->folders++;
-		total += l->nrows;
-		/* A row without an id would be added again by every merge. */
-		for (size_t k = 0; k < l->nrows && !m->rc; k++)
-			if (!l->rows[k].run_id || !l->rows[k].run_id[0])
-				m->rc = rfl_fail(m->err, RFL_EFORMAT, 0,
-						 "%s: row %zu has no run_id; add a unique one",
-						 path, k + 1);
-	}
-	m->rows = kept(m, rfl_alloc_array(total + 1, sizeof(*m->rows)));
-	for (size_t i = 0; i < m->nledgers && !m->rc; i++)
-		for (size_t k = 0; k < m->ledgers[i]->nrows; k++) {
-			const struct rfl_ledger_row *row = &m->ledgers[i]->rows[k];
-			const size_t before = m->runs.index.n;
-
-			put(m, &m->runs, row->run_id);
-			if (m->runs.index.n == before)
+		for (size_t k = 0; k < s->ncolumns; k++)
+			if (s->columns[k][0])
+				add_column(m, s->columns[k]);
+		kept = s->first;
+		for (size_t k = s->first; k < m->n; k++)
+			if (rfl_texts_has(&m->runs, m->entries[k].run_id)) {
 				m->sum->rows_there++;
-			else
-				m->rows[m->n++] = *row;
-		}
-	if (!m->rc)
-		qsort(m->rows, m->n, sizeof(*m->rows), compare_rows);
+			} else {
+				put(&m->runs, m->entries[k].run_id);
+				m->entries[kept++] = m->entries[k];
+			}
+		m->n = kept;
+		m->nsources++;
+	}
+	for (struct source *s = m->sources; s < m->sources + m->nsources; s++) {
+		s->from = rfl_arena_array(m->arena, m->ncolumns, sizeof(*s->from));
+		for (size_t i = 0; i < m->ncolumns; i++)
+			while (s->from[i] < s->ncolumns &&
+			       strcmp(s->columns[s->from[i]], m->columns[i]) != 0)
+				s->from[i]++;
+	}
+	if (!m->rc && m->n)
+		qsort(m->entries, m->n, sizeof(*m->entries), compare_entries);
 }
+
+/* Read a row and append its fields in the order of m->columns. */
+static void copy_row(struct job *m, int fd, const struct entry *e, struct rfl_buf *rows)
+{
+	const struct source *s = &m->sources[e->source];
+	struct rfl_span *fields = rfl_alloc_array(s->ncolumns, sizeof(*fields));
+	char *record = rfl_alloc_array(e->len, 1);
+	bool same = false;
+
+	if (pread(fd, record, e->len, (off_t)e->offset) == (ssize_t)e->len)
+		(void)rfl_csv_split(record, e->len, fields, s->ncolumns);
+	for (size_t i = 0; i < m->ncolumns; i++) {
+		const size_t k = s->from[i];
+
+		if (i == RFL_LEDGER_AT_run_id)
+			same = k < s->ncolumns && rfl_span_is(fields[k], e->run_id);
+		if (k < s->ncolumns)
+			rfl_buf_append(rows, fields[k].at, fields[k].len);
+		rfl_buf_putc(rows, i + 1 < m->ncolumns ? ',' : '\n');
+	}
+	if (!same)
+		m->rc = rfl_fail(m->err, RFL_EIO, 0,
+				 "%s: changed while it was read; repeat the command", s->path);
+	free(fields);
+	free(record);
+}
+
+static void append_rows(struct job *m, const char *path)
+{
+	struct rfl_buf rows = { .len = 0 };
+	size_t open_source = 0, waiting = 0;
+	int fd = -1;
+
+	for (size_t i = 0; i < m->n && !m->rc; i++) {
+		const struct entry *e = &m->entries[i];
+
+		if (fd < 0 || e->source != open_source) {
+			if (fd >= 0)
+				(void)close(fd);
+			open_source = e->source;
+			fd = open(m->sources[e->source].path, O_RDONLY | O_CLOEXEC);
+			if (fd < 0)
+				m->rc = rfl_fail_errno(m->err, "%s", m->sources[e->source].path);
+		}
+		if (!m->rc)
+			copy_row(m, fd, e, &rows);
+		waiting++;
+		if (m->rc || (rows.len < CHUNK_BYTES && i + 1 < m->n))
+			continue;
+		m->rc = rfl_ledger__append(path,
+					   &(struct rfl_ledger__rows){ .columns = m->columns,
+								       .ncolumns = m->ncolumns,
+								       .text = &rows },
+					   m->err);
+		m->sum->rows += m->rc ? 0 : waiting;
+		waiting = 0;
+		rfl_buf_reset(&rows);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	rfl_buf_fini(&rows);
+}
+
+/* ---- files ---- */
 
 enum have { HAVE_NONE, HAVE_SAME, HAVE_BEGIN, HAVE_OTHER };
 
-/* Compare a file with new contents. HAVE_BEGIN: the file is a copy made before the source was
- * complete. */
-static enum have look(const char *path, const struct rfl_buf *want)
+/* Compare a file with a source. HAVE_BEGIN: it is a copy made before the source was complete. */
+static enum have look(const char *path, const char *from)
 {
-	struct rfl_buf have;
-	enum have is = HAVE_OTHER;
+	FILE *f = fopen(path, "re"), *g = fopen(from, "re");
+	enum have is = f && g ? HAVE_SAME : f || rfl_file_exists(path) ? HAVE_OTHER : HAVE_NONE;
+	char a[COMPARED_SIZE], b[COMPARED_SIZE];
+	size_t n = sizeof(a), want = n;
 
-	if (!rfl_file_exists(path))
-		return HAVE_NONE;
-	if (rfl_file_size(path) > want->len)
-		return HAVE_OTHER;
-	rfl_buf_init(&have, 0);
-	if (rfl_file_read(path, &have, NULL) == RFL_OK && have.len <= want->len &&
-	    (have.len == 0 || memcmp(have.data, want->data, have.len) == 0))
-		is = have.len == want->len ? HAVE_SAME : HAVE_BEGIN;
-	rfl_buf_fini(&have);
+	while (is == HAVE_SAME && n == sizeof(a)) {
+		n = fread(a, 1, sizeof(a), f);
+		want = fread(b, 1, sizeof(b), g);
+		if (n > want || memcmp(a, b, n) != 0)
+			is = HAVE_OTHER;
+		else if (n < want)
+			is = HAVE_BEGIN;
+	}
+	if (f && ferror(f))
+		is = HAVE_OTHER;
+	if (f)
+		fclose(f);
+	if (g)
+		fclose(g);
 	return is;
 }
 
-/* Copy to the first file of x.txt, x_2.txt, ... that does not exist or has the same contents. */
-static void copy_file(struct job *m, const char *from, const char *dir, const char *name)
+/* Copy to the first file of x.txt, x_2.txt, ... that does not exist or has the same contents.
+ * @param replaces  whether a file with other contents is replaced; NULL: never */
+static void copy_file(struct job *m, const char *from, const char *dir, const char *name,
+		      bool (*replaces)(const char *path, const char *from))
 {
 	const char *dot = strrchr(name, '.');
 	const int stem = (int)(dot ? (size_t)(dot - name) : strlen(name));
 	enum have have = HAVE_OTHER;
-	char path[8192], number[16] = "";
-	struct rfl_buf text;
+	const char *path = dir;
+	char number[16] = "";
 
-	rfl_buf_init(&text, 0);
-	if ((m->rc = rfl_file_read(from, &text, m->err)) || (m->rc = rfl_file_mkdirs(dir, m->err)))
-		goto done;
-	for (unsigned n = 1; n <= NAME_TRIES && have == HAVE_OTHER; n++) {
-		int len;
-
+	if (!m->rc)
+		m->rc = rfl_file_mkdirs(dir, m->err);
+	for (unsigned n = 1; n <= NAME_TRIES && have == HAVE_OTHER && !m->rc; n++) {
 		if (n > 1)
 			(void)snprintf(number, sizeof(number), "_%u", n);
-		len = snprintf(path, sizeof(path), "%s/%.*s%s%s", dir, stem, name, number,
-			       dot ? dot : "");
-		if (len < 0 || (size_t)len >= sizeof(path)) {
-			m->rc = rfl_fail(m->err, RFL_EIO, ENAMETOOLONG, "%s/%s: %s", dir, name,
-					 strerror(ENAMETOOLONG));
-			goto done;
-		}
-		have = look(path, &text);
+		path = rfl_arena_printf(m->arena, "%s/%.*s%s%s", dir, stem, name, number,
+					dot ? dot : "");
+		have = look(path, from);
+		if (have == HAVE_OTHER && replaces && replaces(path, from))
+			have = HAVE_BEGIN;
 	}
+	if (m->rc)
+		return;
 	m->sum->files += have == HAVE_NONE;
 	m->sum->files_there += have == HAVE_SAME || have == HAVE_BEGIN;
 	if (have == HAVE_OTHER)
 		m->rc = rfl_fail(m->err, RFL_EIO, EEXIST, "%s/%s: %s", dir, name, strerror(EEXIST));
 	else if (have != HAVE_SAME)
-		m->rc = rfl_file_write(path, rfl_buf_str(&text), text.len, m->err);
-done:
-	rfl_buf_fini(&text);
+		m->rc = rfl_file_copy(from, path, m->err);
+}
+
+static bool is_whole_file(const char *path)
+{
+	return rfl_file_exists(path) && !rfl_file_is_temporary(path);
 }
 
 /* Copy every file of <folder>/<part> to <to>/<part>. */
 static void merge_part(struct job *m, const char *folder, const char *part)
 {
-	const char *from = path_of(m, folder, part), *to = path_of(m, m->to, part);
-	char **files = NULL;
+	const char *from = path_of(m, folder, part), *to = path_of(m, m->to, part), **files;
 	size_t n = 0;
 
 	if (!m->rc)
-		m->rc = list(from, rfl_file_exists, &files, &n, m->err);
+		m->rc = rfl_dir_list(from, is_whole_file, m->arena, &files, &n, m->err);
 	for (size_t i = 0; i < n && !m->rc; i++)
-		copy_file(m, files[i], to, rfl_path_base(files[i]));
-	rfl_merge_folders_free(files);
+		copy_file(m, files[i], to, rfl_path_base(files[i]), NULL);
+	if (n)
+		rfl_dir_sweep(to); /* of merges that were killed */
+}
+
+/* Whether two records are of the same environments: the newer one replaces the older one. */
+static bool is_same_machine(const char *path, const char *from)
+{
+	const char *const both[] = { path, from };
+	json_t *root[2] = { NULL, NULL }, *environments, *unused;
+	bool same = true;
+	const char *name;
+
+	for (int i = 0; i < 2; i++)
+		same = rfl_json_load(both[i], &root[i], NULL) == RFL_OK && same;
+	environments = json_object_get(root[0], "environments");
+	same = same && json_object_size(environments) ==
+			       json_object_size(json_object_get(root[1], "environments"));
+	json_object_foreach(environments, name, unused)
+	{
+		same = same && json_object_get(json_object_get(root[1], "environments"), name);
+	}
+	json_decref(root[0]);
+	json_decref(root[1]);
+	return same;
 }
 
 /* Copy the machine record under the actual name of the folder, even if it is given as "logs/" or
@@ -295,10 +391,12 @@ static void merge_records(struct job *m, const char *folder)
 
 		(void)snprintf(name, sizeof(name), "%.255s%s", rfl_path_base(whole), names[i][1]);
 		if (rfl_file_exists(from))
-			copy_file(m, from, to, name);
+			copy_file(m, from, to, name, i == 0 ? is_same_machine : NULL);
 	}
 	free(whole);
 }
+
+/* ---- counters ---- */
 
 struct counters {
 	struct rfl_csv *csv;
@@ -339,26 +437,38 @@ static void load_counted(struct job *m, const char *path)
 
 	if (!m->knows_counted && open_counters(m, path, &c))
 		while (next_row(m, &c))
-			put(m, &m->counted, run_of(&c));
+			put(&m->counted, run_of(&c));
 	rfl_csv_close(c.csv);
 	m->knows_counted = true;
 }
 
+static void append_counters(struct job *m, const char *to, const struct rfl_csv *csv,
+			    struct rfl_buf *rows, size_t *nrows)
+{
+	if (!m->rc && *nrows)
+		m->rc = rfl_csv_append_rows(to, (const char *const *)csv->columns, csv->ncolumns,
+					    rows, m->err);
+	m->sum->counters += m->rc ? 0 : *nrows;
+	*nrows = 0;
+	rfl_buf_reset(rows);
+}
+
 static void merge_counters(struct job *m, const char *folder)
 {
-	const char *from = path_of(m, folder, "counters.csv"), **fields;
+	const char *from = path_of(m, folder, "counters.csv"), **fields, *last = "";
 	const char *to = path_of(m, m->to, "counters.csv");
 	struct counters c = { .csv = NULL };
 	struct rfl_texts came = { .arena = NULL }; /* runs of the new rows */
-	struct rfl_buf rows;
-	size_t nrows = 0;
+	struct rfl_buf rows = { .len = 0 };
+	size_t nrows = 0, number;
 
-	rfl_buf_init(&rows, 0);
+	if (m->rc)
+		return;
 	if (rfl_file_size(from) > 0)
 		load_counted(m, to);
 	if (m->rc || !open_counters(m, from, &c))
 		goto done;
-	fields = kept(m, rfl_arena_array(m->arena, c.csv->ncolumns, sizeof(*fields)));
+	fields = rfl_arena_array(m->arena, c.csv->ncolumns, sizeof(*fields));
 	while (next_row(m, &c)) {
 		const char *id = rfl_csv_text(c.csv, c.id);
 
@@ -366,20 +476,18 @@ static void merge_counters(struct job *m, const char *folder)
 		if (c.csv->torn || (id[0] && !rfl_texts_has(&m->runs, id)) ||
 		    rfl_texts_has(&m->counted, run_of(&c)))
 			continue;
+		/* the rows of a run are appended together, or a later merge would miss the rest */
+		if (rows.len > CHUNK_BYTES && strcmp(last, run_of(&c)) != 0)
+			append_counters(m, to, c.csv, &rows, &nrows);
 		for (size_t i = 0; i < c.csv->ncolumns; i++)
 			fields[i] = rfl_csv_text(c.csv, (int)i);
 		rfl_csv_write_row(&rows, fields, c.csv->ncolumns);
 		nrows++;
-		put(m, &came, run_of(&c));
+		last = rfl_texts_put(&came, run_of(&c), &number);
 	}
-	if (!m->rc)
-		m->rc = rfl_buf_check(&rows, from, m->err);
-	if (!m->rc && nrows)
-		m->rc = rfl_csv_append_rows(to, (const char *const *)c.csv->columns,
-					    c.csv->ncolumns, &rows, m->err);
+	append_counters(m, to, c.csv, &rows, &nrows);
 	for (size_t i = 0; i < came.index.n; i++)
-		put(m, &m->counted, came.index.rows[i]);
-	m->sum->counters += m->rc ? 0 : nrows;
+		put(&m->counted, came.index.rows[i]);
 done:
 	rfl_csv_close(c.csv);
 	rfl_buf_fini(&rows);
@@ -390,41 +498,37 @@ enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *t
 			     struct rfl_merge *ret, struct rfl_err *err)
 {
 	struct job m = { .to = to, .arena = rfl_arena_new(), .sum = ret, .err = err };
-	const char *path, *lock_path;
+	const char *path = path_of(&m, to, "metrics.csv"), *lock_path = path_of(&m, to, ".lock");
 	int lock = -1;
 
 	*ret = (struct rfl_merge){ 0 };
-	if (!m.arena)
-		return rfl_no_memory(err, "merge of log folders");
-	path = path_of(&m, to, "metrics.csv");
-	lock_path = path_of(&m, to, ".lock");
-	if (m.rc || (m.rc = rfl_file_mkdirs(to, err)) ||
-	    (m.rc = rfl_file_lock(lock_path, &lock, err)) || n == 0)
+	if ((m.rc = rfl_file_mkdirs(to, err)) || (m.rc = rfl_file_lock(lock_path, &lock, err)) ||
+	    n == 0)
 		goto done;
 	/* Read the ledgers first and write rows last, so that the files of every merged row are
 	 * complete and merged before it, even while a task is running. */
-	load_runs(&m, path);
-	load_rows(&m, folders, n);
+	if (rfl_file_size(path) > 0)
+		m.rc = rfl_ledger_each(path, "run_id", 0, add_run, &m.runs, err);
+	if (!m.rc)
+		find_rows(&m, folders, n);
 	for (size_t i = 0; i < n && !m.rc; i++) {
-		merge_part(&m, folders[i], "steps");
-		merge_part(&m, folders[i], "time");
-		merge_part(&m, folders[i], "memory");
+		for (size_t k = 0; rfl_ledger_folders[k]; k++)
+			merge_part(&m, folders[i], rfl_ledger_folders[k]);
+		merge_part(&m, folders[i], "model_summaries");
 		merge_records(&m, folders[i]);
 		merge_counters(&m, folders[i]);
 	}
-	if (m.n && !m.rc)
-		m.rc = rfl_ledger_append_rows(path, m.rows, m.n, err);
-	ret->rows = m.rc ? 0 : m.n;
+	append_rows(&m, path);
+	if (m.rc == RFL_OK && ret->rows)
+		m.rc = rfl_ledger_mend(path, err); /* the mirror */
 done:
 	if (lock >= 0) {
 		const enum rfl_rc unlocked = rfl_file_unlock(lock, lock_path, err);
 
 		m.rc = m.rc ? m.rc : unlocked;
 	}
-	for (size_t i = 0; i < m.nledgers; i++)
-		rfl_ledger_free(m.ledgers[i]);
-	free(m.ledgers);
-	free(m.rows);
+	free(m.entries);
+	free(m.columns);
 	rfl_texts_fini(&m.runs);
 	rfl_texts_fini(&m.counted);
 	rfl_arena_free(m.arena);

@@ -14,26 +14,23 @@ struct rfl_merge {
 	size_t folders;            /**< folders with a ledger */
 	size_t empty;              /**< folders without a ledger: nothing ran there */
 	size_t rows, rows_there;   /**< rows of metrics.csv, identified by run_id */
-	size_t files, files_there; /**< files in steps/ and time/, and machine records */
+	size_t files, files_there; /**< files of runs and summaries, and machine records */
 	size_t counters;           /**< rows of counters.csv */
 	size_t torn;               /**< ledgers with an incomplete last row, which was left out */
 };
 
+/** The folders below a log folder that contain a file per run; NULL-terminated. */
+extern const char *const rfl_ledger_folders[];
+
 /**
- * Merge metrics.csv, counters.csv, steps/, time/ and machine records (env.json and env_info.md,
- * renamed env/<folder>.json and .md) of log folders into another folder.
+ * Merge metrics.csv with its foreign columns, counters.csv, the files of runs (rfl_ledger_folders),
+ * model_summaries/ and machine records (env.json and env_info.md, renamed env/<folder>.json and
+ * .md) of log folders into another folder.
  * @param n  number of folders; they are only read
  * @return RFL_OK; RFL_EFORMAT or RFL_EIO: the message names the file, and items merged before the
  * error are kept
  */
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** List the subfolders of a folder sorted by name (numbers by value). Finds none if `dir` does not
- * exist.
- * @param ret  *n names, then NULL; release with rfl_merge_folders_free() */
-enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_merge_folders_free(char **folders);
 
 #endif

@@ -280,6 +280,7 @@ enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_resul
 	enum rfl_rc rc;
 
 	if ((rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) ||
+	    (rc = rfl_file_check_use(page, RFL_FILE_OPTIONAL, err)) ||
 	    (rc = load(path, &r.document, err)) || (rc = update(spec, path, r.document, &r, err)))
 		goto done;
 	if (r.written && ((rc = rfl_file_mkdirs(spec->log_dir, err)) ||

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "tests/unit/log_rig.h"
 
@@ -286,6 +287,97 @@ static void links_of_others_are_not_followed(void **state)
 	assert_content(target, "mines");
 }
 
+/* Nor are their links to folders, in which files would be created. */
+static void folders_behind_links_of_others_are_not_used(void **state)
+{
+	const char *link = tmp_path(*state, "results"),
+		   *below = tmp_path(*state, "results/figures");
+	struct rfl_err err = RFL_ERR_INIT;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(symlink("/", link), 0);
+	assert_ok(rfl_file_mkdirs(link, &err), &err);
+	assert_int_equal(lchown(link, 65534, 65534), 0);
+	assert_int_equal(rfl_file_mkdirs(link, &err), RFL_EIO);
+	assert_says(&err, "results: symbolic links of other users");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_mkdirs(below, &err), RFL_EIO);
+	assert_says(&err, "results: symbolic links of other users");
+}
+
+/* A file that was not named by the user, perhaps in a folder like /tmp. */
+static void a_found_file_is_ours(void **state)
+{
+	const char *path = write_file(*state, "found.json", "{}"), *pipe = tmp_path(*state, "pipe");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text = { .len = 0 };
+
+	assert_ok(rfl_file_read_found(path, &text, &err), &err);
+	assert_string_equal(text.data, "{}");
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	assert_int_equal(rfl_file_read_found(pipe, &text, &err), RFL_EIO); /* does not block */
+	assert_says(&err, "pipe: not a regular file");
+	rfl_err_clear(&err);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_int_equal(rfl_file_read_found(path, &text, &err), RFL_EIO);
+		assert_says(&err, "found.json: belongs to another user");
+		assert_int_equal(chown(*state, 65534, 65534), 0); /* who owns the folder may */
+		rfl_err_clear(&err);
+		assert_ok(rfl_file_read_found(path, &text, &err), &err);
+	}
+	rfl_buf_fini(&text);
+}
+
+static void a_folder_is_listed_in_order(void **state)
+{
+	static const char *const names[] = { "t/10/x", "t/2/x", "t/b/x", "t/file", "t/.hidden" };
+	static const char *const want[] = { "2", "10", "b" };
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_err err = RFL_ERR_INIT;
+	const char **folders = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
+		assert_ok(rfl_file_mkdirs_for(tmp_path(*state, names[i]), &err), &err);
+		write_file(*state, names[i], "");
+	}
+	assert_ok(rfl_dir_list(tmp_path(*state, "t"), rfl_dir_exists, arena, &folders, &n, &err),
+		  &err);
+	assert_int_equal(n, RFL_ARRAY_LEN(want));
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(rfl_path_base(folders[i]), want[i]);
+	assert_ok(rfl_dir_list(tmp_path(*state, "none"), NULL, arena, &folders, &n, &err), &err);
+	assert_int_equal(n, 0);
+	assert_int_equal(rfl_dir_list(tmp_path(*state, "t/file"), NULL, arena, &folders, &n, &err),
+			 RFL_EIO);
+	assert_says(&err, "t/file: cannot read: Not a directory");
+	rfl_err_clear(&err);
+	assert_int_equal(symlink("loop", tmp_path(*state, "t/loop")), 0);
+	assert_int_equal(rfl_dir_list(tmp_path(*state, "t"), NULL, arena, &folders, &n, &err),
+			 RFL_EIO);
+	assert_says(&err, "t/loop: cannot read");
+	rfl_arena_free(arena);
+}
+
+static void a_folder_that_can_be_made(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_file_check_use(tmp_path(*state, "a/b//"), RFL_FILE_FOLDER, &err), &err);
+	assert_ok(rfl_file_check_use("none/below", RFL_FILE_FOLDER, &err), &err);
+	write_file(*state, "file", "");
+	assert_int_equal(rfl_file_check_use(tmp_path(*state, "file/b"), RFL_FILE_FOLDER, &err),
+			 RFL_EIO);
+	assert_says(&err, "file/b: Not a directory");
+	rfl_err_clear(&err);
+	if (geteuid() != 0) { /* root may write there */
+		assert_int_equal(rfl_file_check_use("/proc/a/b", RFL_FILE_FOLDER, &err), RFL_EIO);
+		assert_says(&err, "/proc/: cannot create files in this folder");
+	}
+}
+
 /* One of ours that leads nowhere is not another user's. */
 static void a_loop_is_called_one(void **state)
 {
@@ -321,6 +413,31 @@ static void leave(void *state, const char *of, long pid, const char *end, bool l
 	write_file(state, name, "");
 	if (long_ago)
 		assert_int_equal(utimensat(AT_FDCWD, tmp_path(state, name), when, 0), 0);
+}
+
+static void what_killed_processes_left_in_a_folder_is_swept(void **state)
+{
+	const long dead = dead_process();
+	char name[64];
+
+	leave(*state, "r1.csv", dead, "", true);
+	leave(*state, "r2.csv", dead, "", true);
+	leave(*state, "young", dead, "", false);
+	leave(*state, "mine", (long)getpid(), "", true);
+	leave(*state, "user", dead, ".csv", true);
+	rfl_dir_sweep(*state);
+	snprintf(name, sizeof(name), "r1.csv.tmp.%ld.0", dead);
+	assert_false(rfl_file_exists(tmp_path(*state, name)));
+	assert_true(rfl_file_is_temporary(tmp_path(*state, name)));
+	snprintf(name, sizeof(name), "r2.csv.tmp.%ld.0", dead);
+	assert_false(rfl_file_exists(tmp_path(*state, name)));
+	snprintf(name, sizeof(name), "young.tmp.%ld.0", dead);
+	assert_true(rfl_file_exists(tmp_path(*state, name)));
+	snprintf(name, sizeof(name), "mine.tmp.%ld.0", (long)getpid());
+	assert_true(rfl_file_exists(tmp_path(*state, name)));
+	snprintf(name, sizeof(name), "user.tmp.%ld.0.csv", dead);
+	assert_true(rfl_file_exists(tmp_path(*state, name)));
+	assert_false(rfl_file_is_temporary(name));
 }
 
 static void what_killed_processes_left_is_swept(void **state)
@@ -385,8 +502,13 @@ int main(void)
 		cmocka_unit_test(paths),
 		in_tmpdir(hashes),
 		in_tmpdir(links_of_others_are_not_followed),
+		in_tmpdir(folders_behind_links_of_others_are_not_used),
+		in_tmpdir(a_found_file_is_ours),
+		in_tmpdir(a_folder_is_listed_in_order),
+		in_tmpdir(a_folder_that_can_be_made),
 		in_tmpdir(a_loop_is_called_one),
 		in_tmpdir(what_killed_processes_left_is_swept),
+		in_tmpdir(what_killed_processes_left_in_a_folder_is_swept),
 		in_tmpdir(waiting_for_a_lock_is_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -235,6 +235,43 @@ static void a_ledger_is_mended_without_a_row(void **state)
 	assert_mirrored(path, mirror);
 }
 
+/* At the end of a run there is no time to copy a million rows. */
+static void the_mirror_of_a_large_ledger_is_not_built_by_a_run(void **state)
+{
+	const char *path = tmp_path(*state, "metrics.csv");
+	const char *mirror = tmp_path(*state, "metrics.jsonl");
+	char *text;
+	FILE *f;
+
+	append(path, "one");
+	f = fopen(path, "ae");
+	assert_non_null(f);
+	for (int i = 0; i < 17; i++) { /* 17 MiB of rows */
+		fprintf(f, "4,big%d,,,,,%0*d", i, 1 << 20, 0);
+		for (int k = 7; k < RFL_LEDGER_NCOLUMNS; k++)
+			fputc(',', f);
+		fputs("1\n", f);
+	}
+	assert_int_equal(fclose(f), 0);
+	append(path, "two");
+	assert_false(rfl_file_exists(mirror)); /* half of one would be mistaken for all of it */
+	assert_non_null(strstr(said, "removed, because it lacked rows"));
+	said[0] = '\0';
+	append(path, "three");
+	assert_false(rfl_file_exists(mirror));
+	assert_string_equal(said, "");
+	assert_int_equal(rfl_ledger_mend(path, NULL), RFL_OK);
+	assert_mirrored(path, mirror);
+	append(path, "four");
+	assert_mirrored(path, mirror);
+	text = content(mirror);
+	write_bytes(mirror, text, strlen(text) - 10); /* killed before it had the row */
+	append(path, "five");
+	assert_mirrored(path, mirror);
+	assert_string_equal(said, "");
+	free(text);
+}
+
 /* A name that is known beforehand could be a link that waits for us. */
 static void the_new_mirror_has_no_known_name(void **state)
 {
@@ -776,6 +813,7 @@ int main(void)
 		TEST(the_mirror_has_every_row),
 		TEST(a_mirror_that_is_behind_is_made_anew),
 		TEST(a_ledger_is_mended_without_a_row),
+		TEST(the_mirror_of_a_large_ledger_is_not_built_by_a_run),
 		TEST(the_new_mirror_has_no_known_name),
 		TEST(a_mirror_that_cannot_be_written_costs_no_row),
 		TEST(torn_rows_are_set_aside),

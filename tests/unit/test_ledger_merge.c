@@ -5,6 +5,7 @@
 #include "tests/unit/rfl_test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -76,6 +77,22 @@ static void assert_ids(void *state, const char *expected)
 			       l->rows[i].run_id);
 	assert_string_equal(text, expected);
 	rfl_ledger_free(l);
+}
+
+/* The texts of a column, each followed by '|'. */
+static void assert_cells(void *state, const char *column, const char *expected)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	char text[256] = "";
+	bool more = true;
+
+	assert_ok(rfl_csv_open(tmp_path(state, "to/metrics.csv"), &csv, &err), &err);
+	while (rfl_csv_next(csv, &more, &err) == RFL_OK && more)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s|",
+			       rfl_csv_text(csv, rfl_csv_find(csv, column)));
+	assert_string_equal(text, expected);
+	rfl_csv_close(csv);
 }
 
 static void rows_come_once_and_in_the_order_of_time(void **state)
@@ -191,27 +208,6 @@ static void counters_wait_for_the_row(void **state)
 		    "label,run_id,metric,value\nx,r1,flops,1\ny,r2,flops,2\ny,r2,bytes,3\n");
 }
 
-static void folders_are_in_the_order_of_their_numbers(void **state)
-{
-	static const char *const names[] = { "t/10/x", "t/2/x", "t/b/x", "t/file" };
-	static const char *const want[] = { "2", "10", "b" };
-	struct rfl_err err = RFL_ERR_INIT;
-	char **folders = NULL;
-	size_t n = 0;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
-		put(*state, names[i], "");
-	assert_ok(rfl_merge_folders(tmp_path(*state, "t"), &folders, &n, &err), &err);
-	assert_int_equal(n, RFL_ARRAY_LEN(want));
-	for (size_t i = 0; i < n; i++)
-		assert_string_equal(rfl_path_base(folders[i]), want[i]);
-	assert_null(folders[n]);
-	rfl_merge_folders_free(folders);
-	assert_ok(rfl_merge_folders(tmp_path(*state, "nowhere"), &folders, &n, &err), &err);
-	assert_int_equal(n, 0);
-	rfl_merge_folders_free(folders);
-}
-
 static void a_bad_ledger_is_named(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -224,10 +220,18 @@ static void a_bad_ledger_is_named(void **state)
 	assert_says(&err, "a/metrics.csv");
 	assert_false(rfl_file_exists(tmp_path(*state, "to/metrics.csv")));
 	err = (struct rfl_err)RFL_ERR_INIT;
-	put(*state, "a/metrics.csv", "run_id,batch\nr1,1\n,2\n");
+	put(*state, "a/metrics.csv",
+	    "schema_version,run_id,label,status,batch,version\n4,r1,x,ok,1,1\n4,,x,ok,2,1\n");
 	assert_int_equal(rfl_ledger_merge(&folder, 1, tmp_path(*state, "to"), &sum, &err),
 			 RFL_EFORMAT);
-	assert_says(&err, "a/metrics.csv: row 2 has no run_id");
+	assert_says(&err, "a/metrics.csv:3: the row has no run_id");
+	err = (struct rfl_err)RFL_ERR_INIT;
+	put(*state, "a/metrics.csv",
+	    "schema_version,run_id,label,status,batch,version\n4,r1,x,ok,many,1\n");
+	assert_int_equal(rfl_ledger_merge(&folder, 1, tmp_path(*state, "to"), &sum, &err),
+			 RFL_EFORMAT);
+	assert_says(&err, "a/metrics.csv:2: column 'batch': 'many' is not an integer");
+	assert_false(rfl_file_exists(tmp_path(*state, "to/metrics.csv")));
 }
 
 /* A link to itself cannot be followed by anyone; permissions do not stop root. */
@@ -259,21 +263,128 @@ static void what_cannot_be_read_is_named(void **state)
 	}
 }
 
-static void folders_that_cannot_be_listed_are_named(void **state)
+static void foreign_columns_come_along(void **state)
 {
-	const char *task = tmp_path(*state, "tasks/2");
-	struct rfl_err err = RFL_ERR_INIT;
-	char **folders = NULL;
-	size_t n = 0;
+	static const char *const folders[] = { "a", "b", "c" };
+	struct rfl_merge sum;
 
-	put(*state, "file", "");
-	assert_int_equal(rfl_merge_folders(tmp_path(*state, "file"), &folders, &n, &err), RFL_EIO);
-	assert_says(&err, "file: cannot read: Not a directory");
-	err = (struct rfl_err)RFL_ERR_INIT;
-	assert_ok(rfl_file_mkdirs(tmp_path(*state, "tasks/1"), &err), &err);
-	assert_int_equal(symlink("2", task), 0);
-	assert_int_equal(rfl_merge_folders(tmp_path(*state, "tasks"), &folders, &n, &err), RFL_EIO);
-	assert_says(&err, "tasks/2: cannot read");
+	put(*state, "a/metrics.csv",
+	    "schema_version,run_id,label,note,status,version\n4,r1,x,\"one, two\",ok,1\n");
+	put(*state, "b/metrics.csv",
+	    "schema_version,run_id,label,status,version,who,note\r\n4,r2,x,ok,1,me,"
+	    "\"\"\"q\"\"\"\r\n");
+	sum = merge(*state, folders, 1);
+	assert_int_equal(sum.rows, 1);
+	sum = merge(*state, folders, 2); /* adds a column to the file */
+	assert_int_equal(sum.rows, 1);
+	assert_ids(*state, "r1 r2 ");
+	add_row(*state, "c", "r3", "2026-01-01T00:00:03Z");
+	sum = merge(*state, folders, 3);
+	assert_int_equal(sum.rows, 1);
+	assert_cells(*state, "note", "one, two|\"q\"||");
+	assert_cells(*state, "who", "|me||");
+	assert_cells(*state, "version", "1|1|1|");
+	assert_true(rfl_file_exists(tmp_path(*state, "to/metrics.v4.csv"))); /* without `who` */
+}
+
+/* Rows of an older version get the columns of this one. */
+static void rows_of_older_versions(void **state)
+{
+	static const char *const folders[] = { "a" };
+
+	add_row(*state, "to", "r0", "2026-01-01T00:00:00Z");
+	put(*state, "a/metrics.csv",
+	    "schema_version,run_id,label,status,version\n2,r1,x,ok,0.1\n2,r2,x,ok,0.1\n");
+	(void)merge(*state, folders, 1);
+	assert_ids(*state, "r0 r1 r2 ");
+	assert_cells(*state, "schema_version", "4|2|2|");
+	assert_cells(*state, "batch", "|||");
+}
+
+/* A file of steps may be larger than any buffer. */
+static void files_of_any_size_are_copied(void **state)
+{
+	static const char *const folders[] = { "a" };
+	const off_t size = (off_t)257 << 20;
+	struct rfl_merge sum;
+
+	add_row(*state, "a", "r1", "2026-01-01T00:00:01Z");
+	put(*state, "a/steps/r1.csv", "step\n");
+	assert_int_equal(truncate(tmp_path(*state, "a/steps/r1.csv"), size), 0); /* sparse */
+	sum = merge(*state, folders, 1);
+	assert_int_equal(sum.files, 1);
+	assert_true(rfl_file_size(tmp_path(*state, "to/steps/r1.csv")) == (uint64_t)size);
+	sum = merge(*state, folders, 1);
+	assert_int_equal(sum.files_there, 1);
+	assert_int_equal(unlink(tmp_path(*state, "to/steps/r1.csv")), 0);
+}
+
+static void every_folder_of_runs_comes_along(void **state)
+{
+	static const char *const folders[] = { "a" };
+	char name[64];
+
+	add_row(*state, "a", "r1", "2026-01-01T00:00:01Z");
+	for (size_t i = 0; rfl_ledger_folders[i]; i++) {
+		(void)snprintf(name, sizeof(name), "a/%s/r1.csv", rfl_ledger_folders[i]);
+		put(*state, name, rfl_ledger_folders[i]);
+	}
+	put(*state, "a/model_summaries/summary.json", "{}");
+	put(*state, "a/steps/r2.csv.tmp.1.0", "half a file");
+	(void)merge(*state, folders, 1);
+	assert_false(rfl_file_exists(tmp_path(*state, "to/steps/r2.csv.tmp.1.0")));
+	for (size_t i = 0; rfl_ledger_folders[i]; i++) {
+		(void)snprintf(name, sizeof(name), "to/%s/r1.csv", rfl_ledger_folders[i]);
+		assert_file(*state, name, rfl_ledger_folders[i]);
+	}
+	assert_file(*state, "to/model_summaries/summary.json", "{}");
+}
+
+/* The record of a machine grows; that of another machine of the same folder name is kept. */
+static void the_newer_record_of_a_machine_replaces_the_older(void **state)
+{
+	static const char *const both[] = { "x/logs", "y/logs" };
+
+	put(*state, "x/logs/env.json", "{\"environments\": {\"a\": 1}}");
+	put(*state, "y/logs/env.json", "{\"environments\": {\"b\": 1}}");
+	(void)merge(*state, both, 2);
+	put(*state, "x/logs/env.json", "{\"environments\": {\"a\": 2}}");
+	put(*state, "y/logs/env.json", "{\"environments\": {\"b\": 2}}");
+	(void)merge(*state, both, 2);
+	assert_file(*state, "to/env/logs.json", "{\"environments\": {\"a\": 2}}");
+	assert_file(*state, "to/env/logs_2.json", "{\"environments\": {\"b\": 2}}");
+	assert_false(rfl_file_exists(tmp_path(*state, "to/env/logs_3.json")));
+}
+
+/* More rows than are appended at once, of several folders in turn. */
+static void many_rows_stay_in_order(void **state)
+{
+	static const char *const folders[] = { "a", "b", "c" };
+	struct rfl_ledger *l = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text = { .len = 0 };
+	struct rfl_merge sum;
+
+	for (int f = 0; f < 3; f++) {
+		rfl_buf_reset(&text);
+		rfl_buf_puts(&text,
+			     "schema_version,run_id,label,timestamp_utc,status,note,version\n");
+		for (int i = f; i < 30000; i += 3)
+			rfl_buf_printf(&text, "4,r%06d,x,%06d,ok,\"%0999d\",1\n", i, i, i);
+		put(*state,
+		    f == 0   ? "a/metrics.csv"
+		    : f == 1 ? "b/metrics.csv"
+			     : "c/metrics.csv",
+		    text.data);
+	}
+	sum = merge(*state, folders, 3);
+	assert_int_equal(sum.rows, 30000);
+	assert_ok(rfl_ledger_load(tmp_path(*state, "to/metrics.csv"), &l, &err), &err);
+	assert_int_equal(l->nrows, 30000);
+	for (size_t i = 0; i < l->nrows; i++)
+		assert_int_equal(strtol(l->rows[i].run_id + 1, NULL, 10), i);
+	rfl_ledger_free(l);
+	rfl_buf_fini(&text);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tmpdir_make, tmpdir_remove)
@@ -286,10 +397,14 @@ int main(void)
 		TEST(a_file_that_grew_is_brought_again),
 		TEST(counters_come_by_run),
 		TEST(counters_wait_for_the_row),
-		TEST(folders_are_in_the_order_of_their_numbers),
 		TEST(a_bad_ledger_is_named),
 		TEST(what_cannot_be_read_is_named),
-		TEST(folders_that_cannot_be_listed_are_named),
+		TEST(foreign_columns_come_along),
+		TEST(rows_of_older_versions),
+		TEST(files_of_any_size_are_copied),
+		TEST(every_folder_of_runs_comes_along),
+		TEST(the_newer_record_of_a_machine_replaces_the_older),
+		TEST(many_rows_stay_in_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
