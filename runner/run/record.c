@@ -672,6 +672,8 @@ static bool is_recorded(const struct rfl_run__state *run, struct rfl_ledger_row 
 enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result *ret,
 			      struct rfl_err *err)
 {
+	static const char *const swept[] = { "env.json", "env_info.md", "metrics.csv",
+					     "metrics.jsonl" };
 	const struct rfl_run_config *c = run->config;
 	const struct rfl_run_host *host = run->host;
 	const struct rfl_run__heard *heard = &run->heard;
@@ -708,7 +710,12 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 		(void)!rfl_file_lock(run->lock_path, &lock, trouble);
 	rc = record(run, ret, err);
 	/* remove temporary files of killed runs */
-	rfl_dir_sweep(c->log_dir);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(swept); i++) {
+		char *path = rfl_path_join(c->log_dir, swept[i]);
+
+		rfl_file_sweep(path);
+		free(path);
+	}
 	if (c->checkpoint) {
 		char *epochs = rfl_path_join(c->log_dir, "epochs");
 

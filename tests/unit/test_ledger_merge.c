@@ -381,8 +381,12 @@ static void many_rows_stay_in_order(void **state)
 	assert_int_equal(sum.rows, 30000);
 	assert_ok(rfl_ledger_load(tmp_path(*state, "to/metrics.csv"), &l, &err), &err);
 	assert_int_equal(l->nrows, 30000);
-	for (size_t i = 0; i < l->nrows; i++)
-		assert_int_equal(strtol(l->rows[i].run_id + 1, NULL, 10), i);
+	for (size_t i = 0; i < l->nrows; i++) {
+		char id[32];
+
+		snprintf(id, sizeof(id), "r%06zu", i);
+		assert_string_equal(l->rows[i].run_id, id);
+	}
 	rfl_ledger_free(l);
 	rfl_buf_fini(&text);
 }
