@@ -288,6 +288,8 @@ void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts
 		is(p->flops_source, "counters") ? NULL : rfl_peaks_gemm(f->env, p->compute_key);
 	char at_roof[48], now[48];
 
+	if (v.bound == RFL_BOUND_UNKNOWN)
+		return;
 	if (v.bound == RFL_BOUND_ABOVE) {
 		rfl_buf_printf(out, "%s: ", rfl_bound_words[v.bound].adjective);
 		write_share(p, v.roof, out);

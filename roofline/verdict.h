@@ -60,8 +60,8 @@ struct rfl_verdict_facts {
 void rfl_point_judge(struct rfl_point *p, const struct rfl_verdict_facts *f,
 		     struct rfl_arena *texts);
 
-/** Append the verdict on a judged point as a sentence. Above the roof, it lists the likely
- * causes. */
+/** Append the verdict on a judged point as a sentence; nothing if its bound is unknown. Above the
+ * roof, it lists the likely causes. */
 void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts *f,
 		       struct rfl_buf *out);
 
