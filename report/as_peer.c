@@ -55,10 +55,9 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 		.autocast = row->autocast && *row->autocast,
 		.as = peer,
 	};
-	struct rfl_buf notes; /* unused: no file can disagree */
+	struct rfl_buf notes = { .len = 0 }; /* unused: no file can disagree */
 	enum rfl_rc rc;
 
-	rfl_buf_init(&notes, 0);
 	if ((rc = rfl_work_count(&query, NULL, &notes, step, err)))
 		goto done;
 	*peer_forward = step->flops;
@@ -131,13 +130,13 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 		if (fill(r, &r->repeats->configs[i], &row, &why) == RFL_OK)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		else
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%s left out: %s.",
+			rfl_page_item(page, "%s is omitted: %s.",
 				      rfl_report__name(r, page, &r->repeats->configs[i]), why.msg);
 		any = true;
 	}
 	if (!any)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "No run can be counted by this tool; name runs with --metrics.");
+		rfl_report__lacks(r, page, "runs to be counted by %s: name them with --metrics",
+				  r->peer->name);
 	rfl_table_note(t,
 		       "As there: the %s that %s %s prints for a forward pass%s, times %s for a "
 		       "training step; FLOP/byte is this rate / bandwidth, a lower bound that "
@@ -146,7 +145,7 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 		       r->peer->is_flops ? "" : ", 2 FLOPs each",
 		       r->factor == RFL_TRAIN_EXACT ? "the exact ratio"
 						    : rfl_train_factor_names[r->factor]);
-	rfl_table_note(t, "Exact: forward and both gradients as counted from the network; unfused "
-			  "bytes.");
+	rfl_table_note(
+		t, "Exact: forward and both gradients as counted from the network; unfused bytes.");
 	rfl_page_table(page, "Rates by another count, next to the exact ones", t);
 }

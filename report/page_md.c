@@ -58,7 +58,7 @@ void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out)
 				put_plain(out, b->text);
 				rfl_buf_puts(out, "**\n\n");
 			}
-			out->failed |= rfl_table_render(b->table, RFL_FORMAT_MD, out, NULL) != 0;
+			rfl_table_render(b->table, RFL_FORMAT_MD, out);
 			continue;
 		case RFL_BLOCK_FIGURE:
 		case RFL_BLOCK_PICTURE:
