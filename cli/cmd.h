@@ -56,9 +56,9 @@ struct rfl_opt {
 	bool required;
 	bool negatable;
 	bool may_be_empty;
-	bool whole;          /**< for a list: a comma does not separate values */
-	bool hidden;         /**< omitted from --help */
-	bool no_project;     /**< the project file sets no default */
+	bool whole;      /**< for a list: a comma does not separate values */
+	bool hidden;     /**< omitted from --help */
+	bool no_project; /**< the project file sets no default */
 	bool main; /**< a word without an option is probably a value of this one, for messages */
 	const char *against; /**< conflicting options, separated by blanks; NULL: none */
 	/** The option has no effect, and is rejected, unless one of these is used or, as
@@ -115,6 +115,7 @@ struct rfl_cli {
 	const char *self;               /**< path of the running program */
 	const char *data_dir;           /**< folder of fonts and other data files */
 	const char *const *plugin_dirs; /**< NULL-terminated */
+	const char *torch_dir;          /**< folder of PyTorch's libraries; NULL: none */
 	int argc;                       /**< the complete command line, which is recorded */
 	char *const *argv;
 	int write_errno; /**< errno of the first failed write to `out`; 0: no failure, or unknown */
