@@ -361,7 +361,7 @@ static void say_effect(struct analysis *a, size_t effect)
 	else
 		rfl_buf_printf(&a->text, "%.3g", low);
 	if (n) {
-		rfl_page_heading(a->page, 3, "%s", effects[effect].heading);
+		rfl_page_part(a->page, "%s", effects[effect].heading);
 		rfl_page_para(a->page,
 			      "In %zu comparison%s of configurations that differ only in the %s, "
 			      "the ratio of samples per second is %s: %zu faster, %zu slower, %zu "
@@ -510,7 +510,7 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rules); i++) {
 		const size_t at = page->n;
 
-		rfl_page_heading(page, 3, "%s", rules[i].heading);
+		rfl_page_part(page, "%s", rules[i].heading);
 		rules[i].say(&a);
 		if (page->n == at + 1) /* the rule does not apply */
 			page->n = at;

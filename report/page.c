@@ -75,30 +75,13 @@ static struct rfl_block *add(struct rfl_page *p, enum rfl_block_kind kind)
 	return &p->blocks[p->n++];
 }
 
-static void add_text(struct rfl_page *p, enum rfl_block_kind kind, int level, const char *fmt,
-		     va_list ap)
-{
-	struct rfl_block *b = add(p, kind);
-
-	b->level = level;
-	b->text = format_text(p, fmt, ap);
-}
-
-void rfl_page_heading(struct rfl_page *p, int level, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_text(p, RFL_BLOCK_HEADING, level, fmt, ap);
-	va_end(ap);
-}
-
 void rfl_page_text(struct rfl_page *p, enum rfl_block_kind kind, const char *fmt, ...)
 {
+	struct rfl_block *b = add(p, kind);
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_text(p, kind, 0, fmt, ap);
+	b->text = format_text(p, fmt, ap);
 	va_end(ap);
 }
 

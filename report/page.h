@@ -9,7 +9,8 @@
 #include "report/table.h"
 
 enum rfl_block_kind {
-	RFL_BLOCK_HEADING,
+	RFL_BLOCK_SECTION, /**< a heading */
+	RFL_BLOCK_PART,    /**< the heading of a part of a section */
 	RFL_BLOCK_PARAGRAPH,
 	RFL_BLOCK_ITEM,   /**< adjacent items form one list */
 	RFL_BLOCK_CODE,   /**< line breaks are preserved */
@@ -25,7 +26,6 @@ enum rfl_block_kind {
 
 struct rfl_block {
 	enum rfl_block_kind kind;
-	int level;        /**< level of a heading: 2 or 3; the title of the page is level 1 */
 	const char *text; /**< caption of a table or figure */
 	const char *body; /**< an SVG file, or the PNG file of a picture in a PDF */
 	size_t body_len;
@@ -59,14 +59,13 @@ const char *rfl_page_keep(struct rfl_page *p, struct rfl_buf *take_text);
 /** Format a text that lives as long as the page, likewise. */
 const char *rfl_page_printf(struct rfl_page *p, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** Append a heading. @param level  2 for a section, 3 for a part of it */
-void rfl_page_heading(struct rfl_page *p, int level, const char *fmt, ...) RFL_PRINTF(3, 4);
-
 /** Append a block that only has text. */
 void rfl_page_text(struct rfl_page *p, enum rfl_block_kind kind, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
-#define rfl_page_para(p, ...) rfl_page_text((p), RFL_BLOCK_PARAGRAPH, __VA_ARGS__)
-#define rfl_page_item(p, ...) rfl_page_text((p), RFL_BLOCK_ITEM, __VA_ARGS__)
+#define rfl_page_para(p, ...)    rfl_page_text((p), RFL_BLOCK_PARAGRAPH, __VA_ARGS__)
+#define rfl_page_item(p, ...)    rfl_page_text((p), RFL_BLOCK_ITEM, __VA_ARGS__)
+#define rfl_page_section(p, ...) rfl_page_text((p), RFL_BLOCK_SECTION, __VA_ARGS__)
+#define rfl_page_part(p, ...)    rfl_page_text((p), RFL_BLOCK_PART, __VA_ARGS__)
 
 /** Append a table, trimmed; one without rows is omitted. @param caption  "": none, in Markdown */
 void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *take_table);

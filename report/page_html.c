@@ -93,7 +93,7 @@ static void put_head(const struct rfl_page *p, struct rfl_buf *out)
 	put_element(out, "<header>\n<h1>", p->title, "</h1>\n</header>\n");
 	rfl_buf_puts(out, "<nav aria-label=\"Contents\">\n<ul>\n");
 	for (size_t i = 0; i < p->n; i++) {
-		if (p->blocks[i].kind != RFL_BLOCK_HEADING || p->blocks[i].level != 2)
+		if (p->blocks[i].kind != RFL_BLOCK_SECTION)
 			continue;
 		rfl_buf_printf(out, "<li><a href=\"#section-%zu\">", i);
 		put_element(out, "", p->blocks[i].text, "</a></li>\n");
@@ -106,14 +106,14 @@ static void put_block(const struct rfl_page *p, size_t i, bool *in_section, stru
 	const struct rfl_block *b = &p->blocks[i];
 
 	switch (b->kind) {
-	case RFL_BLOCK_HEADING:
-		if (b->level == 2) {
-			rfl_buf_printf(out, "%s<section id=\"section-%zu\">\n",
-				       *in_section ? "</section>\n" : "", i);
-			*in_section = true;
-		}
-		put_element(out, b->level == 2 ? "<h2>" : "<h3>", b->text,
-			    b->level == 2 ? "</h2>\n" : "</h3>\n");
+	case RFL_BLOCK_SECTION:
+		rfl_buf_printf(out, "%s<section id=\"section-%zu\">\n",
+			       *in_section ? "</section>\n" : "", i);
+		*in_section = true;
+		put_element(out, "<h2>", b->text, "</h2>\n");
+		break;
+	case RFL_BLOCK_PART:
+		put_element(out, "<h3>", b->text, "</h3>\n");
 		break;
 	case RFL_BLOCK_PARAGRAPH:
 		put_element(out, "<p>", b->text, "</p>\n");

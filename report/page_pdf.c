@@ -32,13 +32,13 @@ struct style {
 		mark; /* RGB; 0: INK, no mark. The mark of mono is a background, else a bar */
 };
 static const struct style title_style = { .size = 20, .bold = true, .below = 14 };
-static const struct style section_style = { .size = 14.5, .bold = true, .above = 14, .below = 5 };
-static const struct style part_style = { .size = 11.5, .bold = true, .above = 10, .below = 3 };
 static const struct style caption_style = { .size = 9, .bold = true, .above = 6, .below = 3 };
 static const struct style note_style = { .size = 7.5, .below = 2, .color = GREY };
 static const struct style link_style = { .size = 10, .below = 2, .color = 0x0550ae };
 /* of blocks that only have text */
 static const struct style text_styles[] = {
+	[RFL_BLOCK_SECTION] = { .size = 14.5, .bold = true, .above = 14, .below = 5 },
+	[RFL_BLOCK_PART] = { .size = 11.5, .bold = true, .above = 10, .below = 3 },
 	[RFL_BLOCK_PARAGRAPH] = { .size = 10, .below = 6 },
 	[RFL_BLOCK_ITEM] = { .size = 10, .below = 3, .indent = 12 },
 	[RFL_BLOCK_CODE] = { .size = 8, .below = 6, .indent = 4, .mono = true, .mark = 0xf3f4f6 },
@@ -582,16 +582,11 @@ static void put_drawings(struct pdf *d)
 	memmove(d->waiting, d->waiting + n, d->nwaiting * sizeof(struct rfl_block *));
 }
 
-static bool is_section(const struct rfl_block *b)
-{
-	return b->kind == RFL_BLOCK_HEADING && b->level == 2;
-}
-
 /* A heading, as the target of links, and its entry in the outline below that of its section. */
 static void put_heading(struct pdf *d, const struct rfl_block *b, int *section)
 {
 	const size_t i = (size_t)(b - d->page->blocks);
-	const int parent = is_section(b) ? CAIRO_PDF_OUTLINE_ROOT : *section;
+	const int parent = b->kind == RFL_BLOCK_SECTION ? CAIRO_PDF_OUTLINE_ROOT : *section;
 	char target[40], to[48];
 	int entry;
 
@@ -599,10 +594,10 @@ static void put_heading(struct pdf *d, const struct rfl_block *b, int *section)
 	(void)snprintf(to, sizeof(to), "dest='block-%zu'", i);
 	d->sheets[i] = d->sheet;
 	cairo_tag_begin(d->cr, CAIRO_TAG_DEST, target);
-	put_text(d, is_section(b) ? &section_style : &part_style, b->text);
+	put_text(d, &text_styles[b->kind], b->text);
 	cairo_tag_end(d->cr, CAIRO_TAG_DEST);
 	entry = cairo_pdf_surface_add_outline(d->surface, parent, b->text, to, 0);
-	*section = is_section(b) ? entry : *section;
+	*section = b->kind == RFL_BLOCK_SECTION ? entry : *section;
 }
 
 static void put_contents(struct pdf *d)
@@ -610,7 +605,7 @@ static void put_contents(struct pdf *d)
 	char to[48], number[16];
 
 	for (size_t i = 0; i < d->page->n; i++) {
-		if (!is_section(&d->page->blocks[i]))
+		if (!d->page->blocks[i].kind == RFL_BLOCK_SECTION)
 			continue;
 		(void)snprintf(to, sizeof(to), "dest='block-%zu'", i);
 		(void)snprintf(number, sizeof(number), "%d", d->sheets[i]);
@@ -641,8 +636,9 @@ static double height_wanted(struct pdf *d, const struct rfl_block *b, double abo
 	double height, scale;
 
 	switch (b->kind) {
-	case RFL_BLOCK_HEADING:
-		height = begin_of_text(d, is_section(b) ? &section_style : &part_style, b->text);
+	case RFL_BLOCK_SECTION:
+	case RFL_BLOCK_PART:
+		height = begin_of_text(d, &text_styles[b->kind], b->text);
 		return height + (b + 1 < end ? height_wanted(d, b + 1, above + height) : 0);
 	case RFL_BLOCK_FIGURE:
 	case RFL_BLOCK_PICTURE:
@@ -675,7 +671,8 @@ static void put_blocks(struct pdf *d)
 		if (b->kind != RFL_BLOCK_FIGURE && b->kind != RFL_BLOCK_PICTURE)
 			need(d, height_wanted(d, b, 0));
 		switch (b->kind) {
-		case RFL_BLOCK_HEADING:
+		case RFL_BLOCK_SECTION:
+		case RFL_BLOCK_PART:
 			put_heading(d, b, &section);
 			break;
 		case RFL_BLOCK_ITEM:

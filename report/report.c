@@ -133,7 +133,7 @@ size_t rfl_report__rows(struct rfl_page *page, size_t n, const char *what, const
 /* ---- the kinds of reports ---- */
 
 struct section {
-	int level; /* of the heading */
+	enum rfl_block_kind level; /* of the heading */
 	const char *heading;
 	const char *author; /* task for the author of a project; NULL: none */
 	rfl_section *write; /* may be NULL */
@@ -141,114 +141,117 @@ struct section {
 
 #define MISSING "What is missing, and how to get it"
 
+#define SECTION RFL_BLOCK_SECTION
+#define PART    RFL_BLOCK_PART
+
 static const struct section run_sections[] = {
-	{ 2, "Summary", NULL, rfl_report__summary },
-	{ 2, "Design", NULL, rfl_report__design },
-	{ 2, "Environment", NULL, rfl_report__environment },
-	{ 2, "Complexity", NULL, rfl_report__complexity },
-	{ 2, "Throughput and variability", NULL, rfl_report__throughput },
-	{ 2, "Phases", NULL, rfl_report__phases },
-	{ 2, "Duration, memory and power", NULL, rfl_report__resources },
-	{ 2, "Counters", NULL, rfl_report__counters },
-	{ 2, "Ceilings", NULL, rfl_report__peaks },
-	{ 2, "Rooflines", NULL, rfl_report__figures },
-	{ 2, "Points", NULL, rfl_report__points },
-	{ 2, "Layers and kernels", NULL, rfl_report__parts },
-	{ 2, "Other figures", NULL, rfl_report__pictures },
-	{ 2, "Analysis", NULL, rfl_report__analysis },
-	{ 2, "Limitations", NULL, rfl_report__limitations },
-	{ 2, "Commands", NULL, rfl_report__commands },
-	{ 2, MISSING, NULL, rfl_report__missing },
-	{ 2, "Files", NULL, rfl_report__files },
+	{ SECTION, "Summary", NULL, rfl_report__summary },
+	{ SECTION, "Design", NULL, rfl_report__design },
+	{ SECTION, "Environment", NULL, rfl_report__environment },
+	{ SECTION, "Complexity", NULL, rfl_report__complexity },
+	{ SECTION, "Throughput and variability", NULL, rfl_report__throughput },
+	{ SECTION, "Phases", NULL, rfl_report__phases },
+	{ SECTION, "Duration, memory and power", NULL, rfl_report__resources },
+	{ SECTION, "Counters", NULL, rfl_report__counters },
+	{ SECTION, "Ceilings", NULL, rfl_report__peaks },
+	{ SECTION, "Rooflines", NULL, rfl_report__figures },
+	{ SECTION, "Points", NULL, rfl_report__points },
+	{ SECTION, "Layers and kernels", NULL, rfl_report__parts },
+	{ SECTION, "Other figures", NULL, rfl_report__pictures },
+	{ SECTION, "Analysis", NULL, rfl_report__analysis },
+	{ SECTION, "Limitations", NULL, rfl_report__limitations },
+	{ SECTION, "Commands", NULL, rfl_report__commands },
+	{ SECTION, MISSING, NULL, rfl_report__missing },
+	{ SECTION, "Files", NULL, rfl_report__files },
 };
 
 /* The sections of the rubric with their weights. */
 static const struct section project_sections[] = {
-	{ 2, "Abstract",
+	{ SECTION, "Abstract",
 	  "Write at most 150 words: the context, what was measured where, and the two or three "
 	  "main findings with their numbers. Add your name, the course, and the commit of the "
 	  "repository. The main numbers:",
 	  rfl_report__summary },
-	{ 2, "1. Experiment design (10 %)", NULL, NULL },
-	{ 3, "Objective and hypothesis",
+	{ SECTION, "1. Experiment design (10 %)", NULL, NULL },
+	{ PART, "Objective and hypothesis",
 	  "What is the experiment to decide? Which models did you expect to be memory-bound and "
 	  "which compute-bound in each environment, before you saw the results, and why?",
 	  NULL },
-	{ 3, "Environments, models and run matrix",
+	{ PART, "Environments, models and run matrix",
 	  "Why these environments, models, batch sizes and precisions?", rfl_report__design },
-	{ 2, "2. Complexity estimation (20 %)",
+	{ SECTION, "2. Complexity estimation (20 %)",
 	  "Explain the expected memory traffic against compute of each model, and how the batch "
 	  "sizes follow from parameters, gradients, optimizer state and activations.",
 	  rfl_report__complexity },
-	{ 2, "3. Measurement (15 %)",
+	{ SECTION, "3. Measurement (15 %)",
 	  "What else ran on the machines? Which profilers did you use, with which options, and how "
 	  "much time did they add?",
 	  NULL },
-	{ 3, "Throughput", NULL, rfl_report__throughput },
-	{ 3, "Phases of a step", NULL, rfl_report__phases },
-	{ 3, "Duration, memory and power", NULL, rfl_report__resources },
-	{ 3, "Counters", NULL, rfl_report__counters },
-	{ 2, "4. Roofline modelling (20 %)", NULL, rfl_report__method },
-	{ 3, "Ceilings", NULL, rfl_report__peaks },
-	{ 3, "Rooflines", NULL, rfl_report__figures },
-	{ 3, "Points",
+	{ PART, "Throughput", NULL, rfl_report__throughput },
+	{ PART, "Phases of a step", NULL, rfl_report__phases },
+	{ PART, "Duration, memory and power", NULL, rfl_report__resources },
+	{ PART, "Counters", NULL, rfl_report__counters },
+	{ SECTION, "4. Roofline modelling (20 %)", NULL, rfl_report__method },
+	{ PART, "Ceilings", NULL, rfl_report__peaks },
+	{ PART, "Rooflines", NULL, rfl_report__figures },
+	{ PART, "Points",
 	  "Explain the place of each point, and what would move it up or to the right: data reuse, "
 	  "fusion, precision, batch size.",
 	  rfl_report__points },
-	{ 3, "Layers and kernels", NULL, rfl_report__parts },
-	{ 3, "Other figures", NULL, rfl_report__pictures },
-	{ 2, "5. Analysis (35 %)",
+	{ PART, "Layers and kernels", NULL, rfl_report__parts },
+	{ PART, "Other figures", NULL, rfl_report__pictures },
+	{ SECTION, "5. Analysis (35 %)",
 	  "Interpret the statements below: which did you expect, which contradict the hypothesis, "
 	  "and what explains the differences between environments (bare metal and cloud, "
 	  "virtualisation), models and precisions?",
 	  rfl_report__analysis },
-	{ 3, "Limitations", "What do these limitations mean for your conclusions?",
+	{ PART, "Limitations", "What do these limitations mean for your conclusions?",
 	  rfl_report__limitations },
-	{ 2, "6. Reproducibility",
+	{ SECTION, "6. Reproducibility",
 	  "Add what the record does not have: zone and instance type, container image and digest, "
 	  "storage, the origin of the data.",
 	  rfl_report__environment },
-	{ 3, "Commands", NULL, rfl_report__commands },
-	{ 2, "7. References and appendix",
+	{ PART, "Commands", NULL, rfl_report__commands },
+	{ SECTION, "7. References and appendix",
 	  "Cite the tools, data sets, data sheets and papers that you used.", NULL },
-	{ 3, MISSING, NULL, rfl_report__missing },
-	{ 3, "Files", NULL, rfl_report__files },
+	{ PART, MISSING, NULL, rfl_report__missing },
+	{ PART, "Files", NULL, rfl_report__files },
 };
 
 /* Also those of attention. */
 static const struct section lm_sections[] = {
-	{ 2, "Summary", NULL, rfl_report__summary },
-	{ 2, "Design", NULL, rfl_report__design },
-	{ 2, "Environment", NULL, rfl_report__environment },
-	{ 2, "Commands", NULL, rfl_report__commands },
-	{ 2, "Times", NULL, rfl_report__sweep },
-	{ 2, "Speed-ups", NULL, rfl_report__speedups },
-	{ 2, "Scaling with the context length", NULL, rfl_report__scaling },
-	{ 2, "Memory", NULL, rfl_report__memory },
-	{ 2, "Ceilings", NULL, rfl_report__peaks },
-	{ 2, "Rooflines", NULL, rfl_report__figures },
-	{ 2, "Other figures", NULL, rfl_report__pictures },
-	{ 2, "Analysis", NULL, rfl_report__analysis },
-	{ 2, "Limitations", NULL, rfl_report__limitations },
-	{ 2, MISSING, NULL, rfl_report__missing },
-	{ 2, "Files", NULL, rfl_report__files },
+	{ SECTION, "Summary", NULL, rfl_report__summary },
+	{ SECTION, "Design", NULL, rfl_report__design },
+	{ SECTION, "Environment", NULL, rfl_report__environment },
+	{ SECTION, "Commands", NULL, rfl_report__commands },
+	{ SECTION, "Times", NULL, rfl_report__sweep },
+	{ SECTION, "Speed-ups", NULL, rfl_report__speedups },
+	{ SECTION, "Scaling with the context length", NULL, rfl_report__scaling },
+	{ SECTION, "Memory", NULL, rfl_report__memory },
+	{ SECTION, "Ceilings", NULL, rfl_report__peaks },
+	{ SECTION, "Rooflines", NULL, rfl_report__figures },
+	{ SECTION, "Other figures", NULL, rfl_report__pictures },
+	{ SECTION, "Analysis", NULL, rfl_report__analysis },
+	{ SECTION, "Limitations", NULL, rfl_report__limitations },
+	{ SECTION, MISSING, NULL, rfl_report__missing },
+	{ SECTION, "Files", NULL, rfl_report__files },
 };
 
 static const struct section training_sections[] = {
-	{ 2, "Summary", NULL, rfl_report__training_summary },
-	{ 2, "Configuration", NULL, rfl_report__training_design },
-	{ 2, "Environment", NULL, rfl_report__environment },
-	{ 2, "Complexity", NULL, rfl_report__complexity },
-	{ 2, "Loss, accuracy and time", NULL, rfl_report__training_results },
-	{ 2, "Curves", NULL, rfl_report__training_curves },
-	{ 2, "Phases", NULL, rfl_report__phases },
-	{ 2, "Rooflines", NULL, rfl_report__figures },
-	{ 2, "Other figures", NULL, rfl_report__pictures },
-	{ 2, "Analysis", NULL, rfl_report__analysis },
-	{ 2, "Limitations", NULL, rfl_report__limitations },
-	{ 2, "Commands", NULL, rfl_report__training_commands },
-	{ 2, MISSING, NULL, rfl_report__missing },
-	{ 2, "Files", NULL, rfl_report__files },
+	{ SECTION, "Summary", NULL, rfl_report__training_summary },
+	{ SECTION, "Configuration", NULL, rfl_report__training_design },
+	{ SECTION, "Environment", NULL, rfl_report__environment },
+	{ SECTION, "Complexity", NULL, rfl_report__complexity },
+	{ SECTION, "Loss, accuracy and time", NULL, rfl_report__training_results },
+	{ SECTION, "Curves", NULL, rfl_report__training_curves },
+	{ SECTION, "Phases", NULL, rfl_report__phases },
+	{ SECTION, "Rooflines", NULL, rfl_report__figures },
+	{ SECTION, "Other figures", NULL, rfl_report__pictures },
+	{ SECTION, "Analysis", NULL, rfl_report__analysis },
+	{ SECTION, "Limitations", NULL, rfl_report__limitations },
+	{ SECTION, "Commands", NULL, rfl_report__training_commands },
+	{ SECTION, MISSING, NULL, rfl_report__missing },
+	{ SECTION, "Files", NULL, rfl_report__files },
 };
 
 #define KIND(title_, sections_, runs_, command_)                             \
@@ -282,7 +285,7 @@ static void write_sections(const struct rfl_report *r, const struct section *s, 
 	for (; n-- > 0; s++) {
 		const size_t at = page->n;
 
-		rfl_page_heading(page, s->level, "%s", s->heading);
+		rfl_page_text(page, s->level, "%s", s->heading);
 		if (s->author)
 			rfl_page_text(page, RFL_BLOCK_AUTHOR, "%s", s->author);
 		if (s->write)

@@ -548,7 +548,7 @@ static void put_block(const struct rfl_repeats_config *configs, size_t n, struct
 		/* "## resnet50 fp32 on lab_cpu, layout nhwc, threads 2" */
 		rfl_buf_reset(&words);
 		rfl_facts_apart_put(&apart, row, &words);
-		rfl_page_heading(page, 2, "%s %s on %s%s%s", row->model, row->precision, row->env,
+		rfl_page_section(page, "%s %s on %s%s%s", row->model, row->precision, row->env,
 				 words.len ? ", " : "", rfl_buf_str(&words));
 		rfl_page_table(page, "", values_table(same, nsame, NULL, page));
 	}
@@ -583,7 +583,7 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 		put_block(&r->configs[i], next - i, page);
 	}
 	if (r->notes.len || *more) {
-		rfl_page_heading(page, 2, "Notes");
+		rfl_page_section(page, "Notes");
 		put_lines(more, page);
 		put_lines(rfl_buf_str(&r->notes), page);
 	}

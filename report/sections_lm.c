@@ -241,7 +241,7 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 
 static void put_sums(struct rfl_page *page)
 {
-	rfl_page_heading(page, 2, "Sums in low precision");
+	rfl_page_section(page, "Sums in low precision");
 	rfl_page_para(
 		page,
 		"The same sum in several precisions, as by 'roofline bench accumulate'. It is "

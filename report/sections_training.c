@@ -307,7 +307,7 @@ void rfl_report__training_results(const struct rfl_report *r, struct rfl_page *p
 	for (size_t i = 0; i < r->work->trainings->n; i++) {
 		const struct group *g = &r->work->trainings->groups[i];
 
-		rfl_page_heading(page, 3, "%s", title_of(page, g));
+		rfl_page_part(page, "%s", title_of(page, g));
 		rfl_page_table(page, "Epochs", rfl_training_epochs(g->trainings, g->n));
 		rfl_page_table(page, "Devices", rfl_training_devices(g->trainings, g->n, false));
 	}
