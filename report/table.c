@@ -16,7 +16,7 @@
 #include "report/page.h"
 
 #define UNKNOWN    "-" /* in tables for people */
-#define SHORT_TEXT 28  /* characters of a cell that stay on one line in HTML */
+#define SHORT_TEXT 16  /* characters of a cell that stay on one line in HTML */
 
 const char *const rfl_format_names[] = { "table", "csv", "json", "md", NULL };
 
