@@ -102,12 +102,12 @@ void rfl_html_escape(struct rfl_buf *out, const char *text);
  * @param more  other characters to escape */
 void rfl_md_put(struct rfl_buf *out, const char *text, const char *more, const char *line_break);
 
-/** The style sheets and the script, compiled in. */
+/** The style sheet and the script, compiled in. */
 struct rfl_page_file {
 	const char *text;
 	size_t len;
 	unsigned char sha256[32];
 };
-extern const struct rfl_page_file rfl_page__page_css, rfl_page__document_css, rfl_page__page_js;
+extern const struct rfl_page_file rfl_page__page_css, rfl_page__page_js;
 
 #endif

@@ -88,7 +88,6 @@ static void put_head(const struct rfl_page *p, struct rfl_buf *out)
 	put_element(out, "<meta name=\"generator\" content=\"", p->generator, "\">\n");
 	put_element(out, "<title>", p->title, "</title>\n<style>\n");
 	rfl_buf_append(out, rfl_page__page_css.text, rfl_page__page_css.len);
-	rfl_buf_append(out, rfl_page__document_css.text, rfl_page__document_css.len);
 	rfl_buf_puts(out, "</style>\n</head>\n<body>\n");
 	put_element(out, "<header>\n<h1>", p->title, "</h1>\n</header>\n");
 	rfl_buf_puts(out, "<nav aria-label=\"Contents\">\n<ul>\n");

@@ -67,12 +67,12 @@ static inline const char *plural(size_t n)
 const char *rfl_report__beside(const struct rfl_report *r, struct rfl_page *page,
 			       const struct rfl_run *run, const char *folder);
 
-/** Draw a chart of the runs with gnuplot and append it. If gnuplot fails, the list of what is
- * missing has the reason.
- * @param kind  a name of rfl_chart_kinds
- * @param env   NULL: all environments */
-void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const char *kind,
-		       const char *env, const char *caption);
+/** Draw charts of the runs with gnuplot and append them: one, or one for each environment with from
+ * `least` to `most` configurations that ran. If gnuplot fails, the list of what is missing has the
+ * reason.
+ * @param kind  a name of rfl_chart_kinds */
+void rfl_report__charts(const struct rfl_report *r, struct rfl_page *page, const char *kind,
+			size_t least, size_t most, const char *caption);
 
 /** The configurations of the ledger as a sweep, in the arena of the page. */
 struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_page *page);

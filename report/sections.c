@@ -376,25 +376,6 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 
 /* ---- throughput, phases ---- */
 
-/* A chart of each environment that has at least two configurations, and not too many. */
-static void put_charts(const struct rfl_report *r, struct rfl_page *page, const char *kind,
-		       size_t most, const char *what)
-{
-	const size_t nconfigs = r->repeats ? r->repeats->n : 0;
-	size_t *n = rfl_arena_array(page->arena, nconfigs, sizeof(*n));
-	struct rfl_texts envs = { .arena = NULL };
-
-	for (size_t i = 0; i < nconfigs; i++)
-		if (r->repeats->configs[i].n)
-			n[rfl_report__env(&envs, r->repeats->configs[i].row->env)]++;
-	for (size_t k = 0; k < envs.index.n; k++)
-		if (n[k] > 1 && n[k] <= most)
-			rfl_report__chart(r, page, kind, envs.index.rows[k],
-					  rfl_page_printf(page, "%s of %s", what,
-							  (const char *)envs.index.rows[k]));
-	rfl_texts_fini(&envs);
-}
-
 void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 {
 	static const char notes[] =
@@ -416,7 +397,7 @@ void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 	shown = *r->repeats;
 	shown.n = rfl_report__rows(page, n, "configurations", "'roofline summary' prints all");
 	rfl_page_table(page, "Samples per second", rfl_repeats_table(&shown, true, notes));
-	put_charts(r, page, "throughput", CHART_POINTS, "Samples per second");
+	rfl_report__charts(r, page, "throughput", 2, CHART_POINTS, "Samples per second");
 	names = rfl_arena_array(page->arena, shown.n, sizeof(*names));
 	for (size_t i = 0; i < shown.n; i++)
 		names[i] = rfl_report__name(r, page, &shown.configs[i]);
@@ -465,7 +446,7 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 			  "not measured, or there is no such phase. On a GPU the host prepares the "
 			  "next batch during a step, so the phases may not add up to it.");
 	rfl_page_table(page, "Phases of a step", t);
-	put_charts(r, page, "phases", CHART_BARS, "Time of the phases per sample");
+	rfl_report__charts(r, page, "phases", 2, CHART_BARS, "Time of the phases per sample");
 }
 
 /* ---- duration, memory and power ---- */
@@ -549,7 +530,7 @@ void rfl_report__resources(const struct rfl_report *r, struct rfl_page *page)
 	rfl_table_note(t, "Ranges over the runs. The device's memory includes other programs.");
 	rfl_page_table(page, "Duration, memory and power of the runs", t);
 	if (power)
-		put_charts(r, page, "power", CHART_POINTS, "Mean power of the GPU");
+		rfl_report__charts(r, page, "power", 2, CHART_POINTS, "Mean power of the GPU");
 }
 
 /* ---- counters ---- */

@@ -249,24 +249,6 @@ static void put_sums(struct rfl_page *page)
 	rfl_page_table(page, "0.01, added 1000 times", rfl_accumulate_table(0.01, 1000));
 }
 
-/* A chart of each environment: of memory over the layers of a profiled step, or of time and memory
- * against the context length. */
-static void put_charts(const struct rfl_report *r, struct rfl_page *page, bool layers)
-{
-	const struct rfl_sweep *s = r->work->sweep;
-	const char *env = NULL;
-
-	/* rows of one environment follow each other */
-	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++) {
-		if (!(layers ? row->profile_memory : row->runs > 0) || rfl_text_same(row->env, env))
-			continue;
-		env = row->env;
-		rfl_report__chart(r, page, layers ? "timeline" : "scaling", env,
-				  layers ? "Memory over the layers of a step"
-					 : "Time and memory against the context length");
-	}
-}
-
 void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 {
 	const struct rfl_sweep *s = r->work->sweep;
@@ -300,13 +282,22 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 			      out, plural(out));
 	rfl_page_table(page, "Predicted and measured memory of a step",
 		       rfl_sweep_table(s, RFL_SWEEP_MEMORY, RFL_SWEEP_BY_NONE));
-	put_charts(r, page, true);
+	rfl_report__charts(r, page, "timeline", 1, SIZE_MAX, "Memory over the layers of a step");
 	if (r->kind == RFL_REPORT_LM)
 		put_sums(page);
 }
 
 void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 {
-	if (have_runs(r, page))
-		put_charts(r, page, false);
+	const size_t at = page->n;
+
+	if (!have_runs(r, page))
+		return;
+	rfl_page_para(page,
+		      "The charts show the times of the forward pass, the backward pass and the "
+		      "step, and the peak memory, against the context length.");
+	rfl_report__charts(r, page, "scaling", 1, SIZE_MAX,
+			   "Time and memory against the context length");
+	if (page->n == at + 1)
+		page->n = at;
 }

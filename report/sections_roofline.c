@@ -145,8 +145,9 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 	rfl_buf_fini(&data);
 }
 
-void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const char *kind,
-		       const char *env, const char *caption)
+/* Draw a chart and append it. @param env  NULL: all environments */
+static void put_chart(const struct rfl_report *r, struct rfl_page *page, const char *kind,
+		      const char *env, const char *caption)
 {
 	const struct rfl_chart_input in = { .repeats = r->repeats, .runs = r->runs, .env = env };
 	const struct rfl_chart_spec spec = { .dpi = RFL_PAGE_DPI, .data_dir = r->data_dir };
@@ -166,6 +167,28 @@ void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const 
 		rfl_report__lacks(r, page, "chart (%s): %s", caption, err.msg);
 	rfl_buf_fini(&file);
 	rfl_chart_free(chart);
+}
+
+void rfl_report__charts(const struct rfl_report *r, struct rfl_page *page, const char *kind,
+			size_t least, size_t most, const char *caption)
+{
+	const size_t nconfigs = r->repeats ? r->repeats->n : 0;
+	size_t *n = rfl_arena_array(page->arena, nconfigs, sizeof(*n));
+	struct rfl_texts envs = { .arena = NULL };
+
+	if (rfl_chart_find(kind)->together)
+		put_chart(r, page, kind, NULL, caption);
+	for (size_t i = 0; !rfl_chart_find(kind)->together && i < nconfigs; i++)
+		if (r->repeats->configs[i].n)
+			n[rfl_report__env(&envs, r->repeats->configs[i].row->env)]++;
+	for (size_t k = 0; k < envs.index.n; k++) {
+		const char *env = envs.index.rows[k];
+
+		if (n[k] >= least && n[k] <= most)
+			put_chart(r, page, kind, env,
+				  rfl_page_printf(page, "%s, %s", caption, env));
+	}
+	rfl_texts_fini(&envs);
 }
 
 void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)

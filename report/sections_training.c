@@ -315,9 +315,15 @@ void rfl_report__training_results(const struct rfl_report *r, struct rfl_page *p
 
 void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *page)
 {
-	if (have_trainings(r, page))
-		rfl_report__chart(r, page, "accuracy", NULL,
-				  "Loss, accuracy and time of training and test in each epoch");
+	const size_t at = page->n;
+
+	if (!have_trainings(r, page))
+		return;
+	rfl_page_para(page, "The charts show the loss, the accuracy and the time of each epoch.");
+	rfl_report__charts(r, page, "accuracy", 0, 0,
+			   "Loss, accuracy and time of training and test in each epoch");
+	if (page->n == at + 1)
+		page->n = at;
 }
 
 /* Append the options of a learning rate in equal steps, if it explains all epochs: the ledger has

@@ -46,16 +46,16 @@ def policy():
             "img-src data: blob:")
 
 
-TABLE = [["resnet50", "29.2 TFLOP/s", "1,200"], ["<b>x</b>", "n.a.", "12"],
-         ["alexnet", "420 GFLOP/s", "300"], ["vgg16", "1.5 TFLOP/s", "-4"]]
+TABLE = [["resnet50", 29.2e12, 1200], ["<b>x</b>", None, 12], ["alexnet", 420e9, 300], ["vgg16", 1.5e12, -4]]
 
 
 def page(data):
     """A report with one table. `data`: a document, or text."""
     text = data if isinstance(data, str) else json.dumps(data)
     escape = lambda cell: cell.replace("&", "&amp;").replace("<", "&lt;")
-    rows = "".join(f'<tr data-point="{i}">' + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>"
-                   for i, row in enumerate(TABLE))
+    cell = lambda c: f"<td>{escape(c)}</td>" if isinstance(c, str) else "<td>-</td>" if c is None else \
+        f'<td data-value="{c}">{c:.3g}</td>'
+    rows = "".join(f'<tr data-point="{i}">' + "".join(map(cell, row)) + "</tr>" for i, row in enumerate(TABLE))
     return f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy()}">
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width"><title>Report</title>
