@@ -56,9 +56,9 @@ struct rfl_opt {
 	bool required;
 	bool negatable;
 	bool may_be_empty;
-	bool whole;          /**< for a list: a comma does not separate values */
-	bool hidden;         /**< omitted from --help */
-	bool no_project;     /**< the project file sets no default */
+	bool whole;      /**< for a list: a comma does not separate values */
+	bool hidden;     /**< omitted from --help */
+	bool no_project; /**< the project file sets no default */
 	bool main; /**< a word without an option is probably a value of this one, for messages */
 	const char *against; /**< conflicting options, separated by blanks; NULL: none */
 	/** The option has no effect, and is rejected, unless one of these is used or, as
@@ -143,6 +143,10 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv);
 enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
 			  struct rfl_opt_globals *globals, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_opt_free(const struct rfl_cmd *cmd, void *args);
+
+/** Append the command line that parses to these arguments: "roofline run --arch resnet18". Options
+ * that have their default, and lists of numbers, are left out. */
+void rfl_opt_write(const struct rfl_cmd *cmd, const void *args, struct rfl_buf *out);
 
 /** Print the help page of a command. */
 void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
