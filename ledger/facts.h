@@ -8,19 +8,17 @@
 #include "base/text.h"
 #include "ledger/ledger.h"
 
-/**
- * What a fact of a run identifies. A fact of which BOTH depend changes what is computed: runs that
- * differ in it are not comparable. One that only the SPEED depends on is a way to compute it: they
- * are comparable, but not repeats. One that only a TRAINING depends on changes its numbers, but not
- * the work: bursts that differ in it are repeats, trainings to accuracy are not. Trainings that
- * differ only in a fact of a REPEAT are repeats, but not the same training: they cannot continue
- * each other. NEITHER: only listed if it differs.
- */
+/** What a fact of a run identifies. A burst is a run that is not a training to accuracy. */
 enum rfl_identity {
+	/** It is only listed if it differs. */
 	RFL_IDENTITY_NEITHER = 0,
+	/** How the work is done. Runs that differ in it are comparable, but not repeats. */
 	RFL_IDENTITY_SPEED = 1,
+	/** The numbers, not the work. Bursts that differ in it are repeats, trainings are not. */
 	RFL_IDENTITY_TRAINING = 2,
+	/** The work. Runs that differ in it are not comparable. */
 	RFL_IDENTITY_BOTH = 3,
+	/** One of the repeats of a training. Another one cannot continue it. */
 	RFL_IDENTITY_REPEAT = 4,
 };
 

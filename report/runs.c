@@ -241,7 +241,7 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	    (!people &&
 	     (f->identity == RFL_IDENTITY_BOTH || (c->by && f->identity == RFL_IDENTITY_SPEED))))
 		return true;
-	if (!(f->identity & RFL_IDENTITY_SPEED) || f->column == RFL_LEDGER_AT_micro_batch)
+	if (!(f->identity & RFL_IDENTITY_BOTH) || f->column == RFL_LEDGER_AT_micro_batch)
 		return false;
 	if (f->column == RFL_LEDGER_AT_model || f->column == RFL_LEDGER_AT_precision ||
 	    f->column == RFL_LEDGER_AT_batch)
@@ -249,7 +249,7 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	for (size_t i = 0; i < c->n && people && !varies; i++) {
 		const struct rfl_ledger_row *row = row_of(c, &c->pairs[i]);
 
-		if (!rfl_fact_known(f, row))
+		if (!(f->identity & rfl_facts_identity(row)) || !rfl_fact_known(f, row))
 			continue;
 		varies = first && !rfl_fact_same(f, first, row);
 		first = row;
@@ -283,7 +283,8 @@ static const char *values_of(const struct rfl_repeats_config *side, const struct
 }
 
 /* Write "threads 2 -> 4" if a fact other than `by` is known on both sides of a pair and differs.
- * micro_batch follows from batch and accum. @return whether it does */
+ * micro_batch follows from batch and accum; the speed of a burst does not depend on what identifies
+ * a training. @return whether it does */
 static bool put_difference(const struct rfl_comparison *c, const struct rfl_compared *p,
 			   const struct rfl_fact *f, struct rfl_buf *out)
 {
@@ -292,7 +293,8 @@ static bool put_difference(const struct rfl_comparison *c, const struct rfl_comp
 	const char *a, *b;
 	bool differs;
 
-	if (!p->a || !p->b || f == c->by || f->column == RFL_LEDGER_AT_micro_batch)
+	if (!p->a || !p->b || f == c->by || f->column == RFL_LEDGER_AT_micro_batch ||
+	    (f->identity && !(f->identity & rfl_facts_identity(p->a->row))))
 		return false;
 	a = values_of(p->a, f, numbers[0], &lists[0]);
 	b = values_of(p->b, f, numbers[1], &lists[1]);
