@@ -42,7 +42,6 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 	struct rfl_buf notes = { .len = 0 }; /* unused: no file can disagree */
 	enum rfl_rc rc;
 
-	query.optimizer = query.optimizer ? query.optimizer : "sgd";
 	query.mode = "fwd";
 	query.as = peer;
 	if ((rc = rfl_work_count(&query, NULL, &notes, step, err)))
