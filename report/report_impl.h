@@ -55,7 +55,7 @@ size_t rfl_report__env(struct rfl_texts *envs, const char *env);
  * to see the others. @param what  "configurations" */
 size_t rfl_report__rows(struct rfl_page *page, size_t n, const char *what, const char *others);
 #define RFL_REPORT_ROWS  ((size_t)300)
-#define RFL_REPORT_DRAWN 10000
+#define RFL_REPORT_DRAWN 5000
 
 /** The ending of a plural. */
 static inline const char *plural(size_t n)

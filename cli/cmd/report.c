@@ -161,46 +161,48 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Append a point to a list, which borrows its texts; create the list if necessary.
- * @param left  points that may follow */
-static void take_point(struct rfl_points **list, size_t *cap, const struct rfl_point *p,
-		       size_t left, const char *hash)
+/* Append a point to a list, which borrows its texts; create the list if necessary. */
+static void take_point(struct rfl_points **list, size_t *cap, const struct rfl_point *p)
 {
 	if (!*list)
 		*list = rfl_points_new(0);
-	rfl_reserve(&(*list)->points, cap, (*list)->n + left);
-	if (!(*list)->hash[0])
-		(void)snprintf((*list)->hash, sizeof((*list)->hash), "%s", hash);
+	rfl_reserve(&(*list)->points, cap, (*list)->n + 1);
 	(*list)->points[(*list)->n++] = *p;
 }
 
 static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], struct rfl_err *err)
 {
-	struct rfl_points *file = NULL;
+	struct rfl_points *file = NULL, *steps = j->report.points;
 	enum rfl_rc rc = add_file(j, path, "points", "roofline points --output FILE", err);
+	size_t kept = 0;
 
-	if (rc == RFL_OK)
-		rc = rfl_points_load(path, &file, err);
-	for (size_t i = 0; rc == RFL_OK && i < file->n; i++) {
-		const bool part = file->points[i].part;
+	if (rc || (rc = rfl_points_load(path, &file, err)))
+		return again(j, rc, err);
+	for (size_t i = 0; i < file->n; i++) {
+		const struct rfl_point *p = &file->points[i];
 
-		if (!rfl_report_shows(j->report.kind, file->points[i].model,
-				      file->points[i].context_length))
+		if (!rfl_report_shows(j->report.kind, p->model, p->context_length))
 			continue;
-		if (!part && (!j->report.points_path ||
-			      !j->report.points)) /* the file whose fingerprint is listed */
-			j->report.points_path = path;
-		take_point(part ? &j->report.parts : &j->report.points, &caps[part],
-			   &file->points[i], file->n - i, part ? "" : file->hash);
+		if (p->part)
+			take_point(&j->report.parts, &caps[1], p);
+		else if (steps)
+			take_point(&steps, &caps[0], p);
+		else
+			file->points[kept++] = *p;
 	}
-	if (rc == RFL_OK && file->n == 0 && !j->report.points_path)
-		j->report.points_path = path; /* the report names it */
-	if (file) {                           /* the lists refer to its texts */
-		rfl_arena_join(j->arena, file->arena);
-		file->arena = NULL;
+	if (kept || (file->n == 0 && !j->report.points_path))
+		j->report.points_path =
+			path; /* its fingerprint is listed, or it is named as empty */
+	if (kept) {
+		caps[0] = file->n;
+		file->n = kept;
+		j->report.points = file;
+		return RFL_OK;
 	}
+	rfl_arena_join(j->arena, file->arena); /* the lists refer to its texts */
+	file->arena = NULL;
 	rfl_points_free(file);
-	return again(j, rc, err);
+	return RFL_OK;
 }
 
 static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
