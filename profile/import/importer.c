@@ -110,6 +110,22 @@ enum rfl_rc rfl_import_bad_width(struct rfl_import *import)
 
 /* --- metrics --------------------------------------------------------------------------------- */
 
+/* Whether only a kernel can have this name: arguments, mangled, or of a library. */
+static bool is_kernel(struct rfl_span name)
+{
+	static const char *const kernels[] = { "_Z", "Cijk_", "__amd_", NULL };
+
+	return rfl_span_has(name, "(") || rfl_span_has(name, "<") || rfl_span_ends(name, ".kd") ||
+	       rfl_span_starts_any(name, kernels);
+}
+
+void rfl_import_note_kernels(struct rfl_import *import, const char *others)
+{
+	if (!import->any_kernel)
+		rfl_capture_note(import->b,
+				 "the rows are read as kernels; %s have the same columns", others);
+}
+
 enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
 			     const char *grid, int64_t launches, const struct rfl_reading *time)
 {
@@ -120,6 +136,7 @@ enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, 
 
 	if (rc != RFL_OK)
 		return rc;
+	import->any_kernel = import->any_kernel || is_kernel(kernel);
 	rfl_capture_launches(import->b, launches);
 	(void)rfl_import_give(import, time);
 	return RFL_OK;

@@ -255,6 +255,14 @@ static void events_of_mpi_and_openmp_are_no_launches(void **state)
 			  "Processing [x.sqlite] with [/r/cuda_gpu_kern_sum.py]...\n" EVENTS
 			  "Name\n66.7,2000,2,1000.0,k\n"),
 		  &rig.err);
+	assert_int_equal(rig.captures.captures[0]->nnotes, 0);
+	/* nothing names the report */
+	assert_ok(read_as(&rig, "omp.csv", EVENTS "Name\n66.7,2000,2,1000.0,barrier\n"), &rig.err);
+	assert_true(noted(rig.captures.captures[0],
+			  "the rows are read as kernels; nsys's reports on OpenMP and OpenACC"));
+	assert_ok(read_as(&rig, "a.csv", EVENTS "Name\n66.7,2000,2,1000.0,add(float*)\n"),
+		  &rig.err);
+	assert_int_equal(rig.captures.captures[0]->nnotes, 0);
 	rig_fini(&rig);
 }
 
