@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -348,8 +349,8 @@ static const struct rfl_importer *find_by_content(struct rfl_span head, int sure
 	return best;
 }
 
-/* Unsupported files for which there is advice, recognised by their suffix, their beginning, and the
- * content of their first bytes. */
+/* Unsupported files for which there is advice, recognised by their suffix, their beginning in upper
+ * or lower case, and the content of their first bytes. */
 #define ROCPROF "; run rocprofv3 with --output-format csv"
 #define OTHER_TOOLS                                                                         \
 	"; use ncu, or, for kernel times, 'nsys stats --report cuda_gpu_kern_sum --format " \
@@ -386,10 +387,15 @@ static const struct {
 	{ .has = "event syntax error: '",
 	  .what = "perf's message about an unknown event; see 'perf list'" },
 	{ .begin = "\x1f\x8b", .what = "compressed by gzip; decompress it with gunzip" },
+	{ .begin = "\xfd"
+		   "7zXZ",
+	  .what = "compressed by xz; decompress it with unxz" },
+	{ .begin = "BZh", .what = "compressed by bzip2; decompress it with bunzip2" },
+	{ .begin = "\x28\xb5\x2f\xfd", .what = "compressed by zstd; decompress it with unzstd" },
 	{ .begin = "PK\x03\x04", .what = "a zip archive; unpack it" },
-	{ .begin = "<!DOCTYPE html", .what = WEB_PAGE },
 	{ .begin = "<!doctype html", .what = WEB_PAGE },
 	{ .begin = "<html", .what = WEB_PAGE },
+	{ .begin = "<", .has = "<html", .what = WEB_PAGE }, /* after "<?xml ...>" or a comment */
 	{ .has = "Self CPU %",
 	  .what = "a table of PyTorch's key_averages(), which has no counters" OTHER_TOOLS },
 	{ .has = "Collection and Platform Info", .what = VTUNE },
@@ -405,6 +411,8 @@ static const struct {
 	{ .begin = "{", .has = "CPU HIP API", .what = ROCPROF_TIMELINE },
 	{ .begin = "{", .has = "CPU HSA API", .what = ROCPROF_TIMELINE },
 	{ .begin = "{", .has = "\"KernelName\"", .what = ROCPROF_TIMELINE },
+	{ .begin = "{", .has = " GPU0\"", .what = ROCPROF_TIMELINE },
+	{ .begin = "{", .has = " COPY\"", .what = ROCPROF_TIMELINE },
 	{ .begin = "{", .has = "\"traceEvents\"", .what = TIMELINE },
 	{ .begin = "[", .has = "\"ph\"", .what = TIMELINE },
 	{ .suffix = ".pftrace", .what = "a Perfetto trace, which has no counters" ROCPROF },
@@ -450,7 +458,8 @@ static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 		text = rfl_span_from(text, 1);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
 		if ((!others[i].suffix || rfl_span_ends(path, others[i].suffix)) &&
-		    (!others[i].begin || rfl_span_starts(text, others[i].begin)) &&
+		    (!others[i].begin ||
+		     strncasecmp(text.at, others[i].begin, strlen(others[i].begin)) == 0) &&
 		    (!others[i].has || rfl_span_has(text, others[i].has)))
 			return rfl_fail(err, RFL_EFORMAT, 0, "%s: this is %s", in->name,
 					others[i].what);
