@@ -127,6 +127,8 @@ bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl
 
 /** The number of launches of all ranges of `total_kind`. */
 int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
+/** Whether the source counts GPUs. */
+bool rfl_capture_is_of_gpu(const struct rfl_capture *c);
 /** Instructions per cycle of a processor. NaN for GPUs, which count the cycles of one SM only. */
 double rfl_capture_ipc(const struct rfl_capture *c);
 
