@@ -224,9 +224,12 @@ enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row
  * @return as rfl_ledger_append() */
 enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Check that a row can be appended: the file is missing, empty or a ledger of any version. Called
- * before a run, so that no results are lost after an hour of work. */
+/** Check that a row can be appended, and torn rows set aside: the file is missing, empty or a ledger
+ * of any version. Called before a run, so that no results are lost after an hour of work. */
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Whether the file is the table of another program. */
+bool rfl_ledger_is_foreign(const char *path);
 
 /** Rows read from tables. A zeroed struct is empty. */
 struct rfl_ledger {

@@ -107,12 +107,24 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }
 
+static const char *const torn_header[] = { "found_utc", "line", "zero_bytes", "text" };
+
+enum rfl_rc rfl_ledger__check_torn(const char *path, struct rfl_err *err)
+{
+	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
+	enum rfl_rc rc = rfl_file_check_use(torn_path, RFL_FILE_APPENDED, err);
+
+	if (rc == RFL_OK && rfl_file_size(torn_path) > 0)
+		rc = rfl_csv_check_header(torn_path, torn_header, RFL_ARRAY_LEN(torn_header), err);
+	free(torn_path);
+	return rc;
+}
+
 /* Add a row to metrics.torn.csv. Zero bytes are counted but not copied because text cannot contain
  * them. */
 static enum rfl_rc set_aside(const char *torn_path, const char *path, const char *text,
 			     const struct record *r, struct rfl_err *err)
 {
-	static const char *const header[] = { "found_utc", "line", "zero_bytes", "text" };
 	char line[32], zeros[32], now[RFL_TIME_ISO_SIZE];
 	const char *fields[] = { now, line, zeros, NULL };
 	size_t nzeros = 0;
@@ -133,8 +145,8 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 	fields[3] = rfl_buf_str(&kept);
 	rfl_csv_write_row(&row, fields, RFL_ARRAY_LEN(fields));
 	if ((rc = rfl_buf_check(&kept, path, err)) == RFL_OK &&
-	    (rc = rfl_csv_append_rows(torn_path, header, RFL_ARRAY_LEN(header), &row, err)) ==
-		    RFL_OK)
+	    (rc = rfl_csv_append_rows(torn_path, torn_header, RFL_ARRAY_LEN(torn_header), &row,
+				      err)) == RFL_OK)
 		rfl_log(RFL_LOG_WARN,
 			"%s:%zu: the incomplete row (a power failure?) was moved to %s", path,
 			r->line, torn_path);
