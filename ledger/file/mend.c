@@ -246,7 +246,7 @@ static enum rfl_rc convert(struct rfl_csv *old, const char *const *columns, size
 			rfl_buf_reset(&out);
 		}
 	}
-	if (rc == RFL_OK && (!good || fflush(f) != 0 || fsync(fileno(f)) != 0))
+	if (rc == RFL_OK && !good)
 		rc = rfl_fail_errno(err, "%s: cannot write its new version", old->path);
 	rfl_csv_close(header);
 	rfl_buf_fini(&out);
@@ -298,7 +298,7 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, si
 	struct rfl_csv *old = NULL;
 	char *target = NULL, *fresh = NULL, *kept = NULL;
 	FILE *f = NULL;
-	int64_t version;
+	int64_t version = 0;
 	enum rfl_rc rc;
 
 	if ((rc = rfl_file_target(path, &target, err)) ||
@@ -307,14 +307,9 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, si
 	if ((rc = rfl_csv_open(path, &old, err)) == RFL_OK &&
 	    (rc = convert(old, columns, n, f, &version, err)) == RFL_OK)
 		rc = keep(path, version, &kept, err);
-	if (fclose(f) != 0 && rc == RFL_OK)
-		rc = rfl_fail_errno(err, "%s: cannot write", fresh);
-	if (rc == RFL_OK && rename(fresh, target) != 0)
-		rc = rfl_fail_errno(err, "%s: cannot replace", path);
-	if (rc) {
-		(void)unlink(fresh);
+	rc = rfl_file_replace(f, fresh, target, rc, err);
+	if (rc)
 		goto done;
-	}
 	rfl_ledger__drop(path, ".jsonl");
 	if (version < RFL_LEDGER_SCHEMA)
 		rfl_log(RFL_LOG_WARN,
@@ -325,7 +320,6 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, si
 			kept);
 done:
 	free(target);
-	free(fresh);
 	free(kept);
 	rfl_csv_close(old);
 	return rc;
