@@ -267,7 +267,7 @@ void rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to);
 	X(INT, launches, "number of launches in the range") \
 	X(TEXT, kind, "capture: first row of a capture; metric: raw value; quantity: derived by a formula; refusal: set that could not be counted; note: remark") \
 	X(TEXT, metric, "name of the metric or quantity; for other kinds: rows_left_out (capture), the set (refusal), unused_metrics (note)") \
-	X(REAL, value, "value in SI base units; empty if unavailable") \
+	X(SIGNED, value, "value in SI base units; empty if unavailable") \
 	X(TEXT, unit, "byte, s, FLOP, ...") \
 	X(TEXT, rollup, "sum, max, min or mean over the launches") \
 	X(INT, counted_launches, "number of launches with a value") \

@@ -141,6 +141,20 @@ static bool pipe_is_explained(const struct rfl_formulas *f, const struct rfl_ran
 	return false;
 }
 
+/* Whether a range has all metrics of a way to compute a quantity. */
+static bool has_way(const struct rfl_formula_quantity *of, const struct rfl_range_sum *r)
+{
+	for (const struct rfl_formula_way *w = of->ways; w < of->ways + of->nways; w++) {
+		size_t i = 0;
+
+		while (i < w->nterms && !isnan(metric_value(r, (size_t)w->terms[i].slot[0])))
+			i++;
+		if (i == w->nterms)
+			return true;
+	}
+	return false;
+}
+
 /* Why the FLOPs of a range are a lower bound: a metric above 0 is in no formula, or its formulas
  * need metrics that the range lacks. NULL: they are not. */
 static const char *uncounted_flops(struct finish *f, const struct rfl_range_sum *r)
@@ -160,22 +174,19 @@ static const char *uncounted_flops(struct finish *f, const struct rfl_range_sum 
 			       f->b->hints[i]);
 		return kept(f);
 	}
-	/* the metrics of known quantities first, because several quantities may use a metric */
-	for (int known = 1; known >= 0; known--)
+	/* complete quantities first, because several quantities may use a metric */
+	for (int complete = 1; complete >= 0; complete--)
 		for (enum rfl_quantity q = 0; q <= RFL_QUANTITY_FLOPS; q++) {
-			const struct rfl_quantity_sum *sum = &r->quantity[q];
 			const struct rfl_formula_quantity *of = &formulas->quantities[q];
 
 			if ((q != RFL_QUANTITY_FLOPS && !rfl_quantity_is_flops(q)) ||
-			    known != (sum->is_left_out ||
-				      (sum->launches > 0 && sum->way != RFL_FORMULA_SUM)))
+			    complete != has_way(of, r))
 				continue;
 			for (size_t w = 0; w < of->nways; w++)
 				for (size_t t = 0; t < of->ways[w].nterms; t++) {
 					const int slot = of->ways[w].terms[t].slot[0];
 
-					if (known)
-						counted[slot] = true;
+					counted[slot] = counted[slot] || complete;
 					if (counted[slot] || !(metric_value(r, (size_t)slot) > 0))
 						continue;
 					rfl_buf_printf(scratch(f),

@@ -266,10 +266,10 @@ static enum rfl_rc end(struct rfl_import *import)
 	struct nsys *k = (struct nsys *)import;
 
 	if (k->kernels_done) {
-		if (k->unnamed)
-			rfl_import_note_kernels(import, "nsys's reports on OpenMP and OpenACC");
 		rfl_import_note_copies(import, k->copied_bytes, NAN, k->copies);
 		rfl_import_note_copies(import, NAN, k->copied_s, k->copies_timed);
+		if (k->unnamed)
+			rfl_import_note_kernels(import, "nsys's reports on OpenMP and OpenACC");
 		return RFL_OK;
 	}
 	if (!k->column_form && k->skipped[0] != '\0')

@@ -27,6 +27,7 @@ struct rfl_machine;
 #define RFL_RUN__INT    RFL_BIND_INT
 #define RFL_RUN__FLAG   RFL_BIND_FLAG
 #define RFL_RUN__REAL   RFL_BIND_REAL
+#define RFL_RUN__SIGNED RFL_BIND_REAL
 #define RFL_RUN__TEXT   RFL_BIND_TEXT
 #define RFL_RUN__CHARS  RFL_BIND_CHARS
 #define RFL_RUN__MEMBER(structure, kind_, key_, path)                                            \
