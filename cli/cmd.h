@@ -51,14 +51,14 @@ struct rfl_opt {
 	/** As typed on the command line ("16 32"); NULL: zero, NULL or empty. If a list default
 	 * begins with a newline, each line is a value. */
 	const char *def;
-	int64_t min, max;  /**< both 0: no bounds */
+	int64_t min, max;  /**< both 0: no bounds; of a text, `max` is the length */
 	double rmin, rmax; /**< both 0: no bounds */
 	bool required;
 	bool negatable;
 	bool may_be_empty;
-	bool whole;          /**< for a list: a comma does not separate values */
-	bool hidden;         /**< omitted from --help */
-	bool no_project;     /**< the project file sets no default */
+	bool whole;      /**< for a list: a comma does not separate values */
+	bool hidden;     /**< omitted from --help */
+	bool no_project; /**< the project file sets no default */
 	bool main; /**< a word without an option is probably a value of this one, for messages */
 	const char *against; /**< conflicting options, separated by blanks; NULL: none */
 	/** The option has no effect, and is rejected, unless one of these is used or, as

@@ -59,7 +59,8 @@ static const struct rfl_opt opts[] = {
 		    "the exact ratio"),
 	OPT(CHOICE, paper, .name = "paper", .meta = "SIZE", .choices = papers, .def = "a4",
 	    .help = "paper size of a PDF"),
-	OPT(TEXT, title, .name = "title", .meta = "TEXT", .help = "title of the report"),
+	OPT(TEXT, title, .name = "title", .meta = "TEXT", .max = 1000,
+	    .help = "title of the report"),
 	{ .name = NULL },
 };
 

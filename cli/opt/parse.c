@@ -210,6 +210,9 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 			return rfl_fail(err, RFL_EUSAGE, 0,
 					"--%s: empty value; give one, or leave out the option",
 					row->name);
+		if (row->max > 0 && strlen(text) > (size_t)row->max)
+			return rfl_fail(err, RFL_EUSAGE, 0, "--%s: longer than %lld characters",
+					row->name, (long long)row->max);
 		if (row->choices)
 			rc = find_choice(row, text, &index, err);
 		if (rc == RFL_OK)
