@@ -345,7 +345,7 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	assert_int_equal(make(f, "accuracy", NULL), RFL_EMISSING);
 	assert_says(&f->err, "epochs/a.csv");
 	rfl_err_clear(&f->err);
-	(void)snprintf(text, sizeof(text), "%s1,0.1,,,,,9,1,5\n0,0.1,2,0.3,2.1,,9,1,5\n", head);
+	(void)snprintf(text, sizeof(text), "%s1,0.1,,,,,9,1,5\n,0.1,2,0.3,2.1,,9,1,5\n", head);
 	(void)write_file(f->dir, "epochs/a.csv", text);
 	assert_int_equal(make(f, "accuracy", NULL), RFL_EMISSING);
 	assert_says(&f->err, "no file of epochs has a value in column test_loss");
