@@ -115,6 +115,7 @@ struct rfl_cli {
 	const char *self;               /**< path of the running program */
 	const char *data_dir;           /**< folder of fonts and other data files */
 	const char *const *plugin_dirs; /**< NULL-terminated */
+	const char *torch_dir;          /**< folder of PyTorch's libraries; NULL: none */
 	int argc;                       /**< the complete command line, which is recorded */
 	char *const *argv;
 	int write_errno; /**< errno of the first failed write to `out`; 0: no failure, or unknown */

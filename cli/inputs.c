@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "rfl_config.h"
 
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_err *err)
 {
@@ -88,13 +87,13 @@ static const char *value_of(const char *variable)
 	return value && value[0] != '\0' ? value : NULL;
 }
 
-struct rfl_cupti_places rfl_cli_places(void)
+struct rfl_cupti_places rfl_cli_places(const struct rfl_cli *cli)
 {
 	const char *home = value_of("CUDA_HOME");
 
 	return (struct rfl_cupti_places){
 		.path = value_of("RFL_CUPTI_PATH"),
 		.cuda_home = home ? home : value_of("CUDA_PATH"),
-		.beside = RFL_TORCH_LIBRARY_DIR[0] != '\0' ? RFL_TORCH_LIBRARY_DIR : NULL,
+		.beside = cli->torch_dir,
 	};
 }

@@ -50,8 +50,8 @@ void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);
 enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The folders in which to look for libcupti. The strings are borrowed from the environment
- * variables and the program. */
-struct rfl_cupti_places rfl_cli_places(void);
+/** The folders in which to look for NVIDIA's libraries. The strings are borrowed from the
+ * environment variables and from `cli`. */
+struct rfl_cupti_places rfl_cli_places(const struct rfl_cli *cli);
 
 #endif

@@ -264,7 +264,7 @@ static void collect_sources(struct rfl_inventory *inv)
 						 "their own processes in user mode", "nothing" };
 	const struct rfl_source_request request = { .sets = RFL_SET_CORE,
 						    .precision = "fp32",
-						    .places = rfl_cli_places() };
+						    .places = rfl_cli_places(inv->cli) };
 	const struct rfl_source_ops *source;
 	int64_t level = RFL_INT_UNKNOWN;
 

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "base/proc.h"
@@ -115,6 +116,9 @@ int main(int argc, char **argv)
 	cli.self = self;
 	cli.data_dir = rfl_arena_printf(arena, "%s/" RFL_DATADIR, prefix);
 	cli.plugin_dirs = plugin_dirs(arena, prefix);
+	cli.torch_dir = rfl_arena_printf(arena, "%s/" RFL_PLUGINDIR "/../torch/lib", prefix);
+	if (!rfl_dir_exists(cli.torch_dir)) /* no PyTorch is linked: use that of the build */
+		cli.torch_dir = RFL_TORCH_LIBRARY_DIR[0] ? RFL_TORCH_LIBRARY_DIR : NULL;
 	cli.terminal = isatty(STDOUT_FILENO) == 1;
 	cli.progress = isatty(STDERR_FILENO) == 1;
 	code = rfl_cli_main(&cli, argc, argv);

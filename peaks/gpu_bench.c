@@ -79,23 +79,29 @@ void rfl_gpu_bench_close(struct rfl_gpu_bench *b)
 	free(b);
 }
 
+int64_t rfl_gpu_array_bytes(int64_t l2_bytes, size_t available, bool *capped)
+{
+	const int64_t wanted = ARRAY_PER_L2 * l2_bytes, most = (int64_t)(available / 4);
+	int64_t size = wanted > ARRAY_LEAST ? wanted : ARRAY_LEAST;
+
+	*capped = size > most;
+	if (*capped)
+		size = most;
+	return size - size % RFL_GPU_CHUNK;
+}
+
 enum rfl_rc rfl_gpu_bench_arrays(struct rfl_gpu_bench *b, struct rfl_err *err)
 {
 	const struct rfl_cuda *c = b->cuda;
 	size_t available = 0, total = 0;
-	int64_t size = ARRAY_PER_L2 * c->l2_bytes;
+	int64_t size;
 	enum rfl_rc rc;
 
 	if (b->array_bytes)
 		return RFL_OK;
 	if ((rc = RFL_CUDA_CALL(c, memory_info, err, &available, &total)))
 		return rc;
-	if (size < ARRAY_LEAST)
-		size = ARRAY_LEAST;
-	b->capped = size > (int64_t)(available / 4);
-	if (b->capped)
-		size = (int64_t)(available / 4);
-	size -= size % RFL_GPU_CHUNK;
+	size = rfl_gpu_array_bytes(c->l2_bytes, available, &b->capped);
 	if (size == 0)
 		return rfl_fail(err, RFL_EDEVMEM, 0,
 				"%zu bytes of free device memory are not enough", available);

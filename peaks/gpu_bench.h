@@ -53,7 +53,11 @@ enum rfl_rc rfl_gpu_bench_open(int repeats, double sustained_s, struct rfl_gpu_b
 /** Accepts NULL. */
 void rfl_gpu_bench_close(struct rfl_gpu_bench *b);
 
-/** Allocate the arrays if they are not yet: 32 times L2, at least 256 MiB, or what fits. */
+/** The size of an array that does not stay in L2: 32 times L2, at least 256 MiB.
+ * @param available  bytes of free memory, of which an array gets at most a quarter
+ * @param capped     set to whether it would have to be larger */
+int64_t rfl_gpu_array_bytes(int64_t l2_bytes, size_t available, bool *capped);
+/** Allocate the arrays if they are not yet. */
 enum rfl_rc rfl_gpu_bench_arrays(struct rfl_gpu_bench *b, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The mean time of `n` pieces of work in a row, after one that is not timed. */

@@ -54,9 +54,10 @@ struct chip {
  * @param ret   release with chip_fini() in any case
  * @return RFL_OK, also without libcupti; RFL_ENOTFOUND with similar names
  */
-static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err *err)
+static enum rfl_rc chip_init(const struct rfl_cli *cli, struct chip *ret, const char *text,
+			     struct rfl_err *err)
 {
-	const struct rfl_cupti_places places = rfl_cli_places();
+	const struct rfl_cupti_places places = rfl_cli_places(cli);
 	const struct rfl_chip *chip = rfl_chip_find(text);
 	struct rfl_buf near = { 0 };
 
@@ -394,7 +395,7 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 				"--format has no effect with --ncu; leave it out");
 	if (!a->chip)
 		return list_chips(cli, a, err);
-	enum rfl_rc rc = chip_init(&chip, a->chip, err);
+	enum rfl_rc rc = chip_init(cli, &chip, a->chip, err);
 	if (rc == RFL_OK && !chip.f && !a->all)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
 			      "%s: no formulas for this chip; use --all to list its metrics",
@@ -579,7 +580,7 @@ static void processor_row(struct rfl_table *t, bool people)
 static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, struct rfl_err *err)
 {
 	const struct rfl_gpu_check_request request = {
-		.places = rfl_cli_places(),
+		.places = rfl_cli_places(cli),
 		.device = (int)a->device,
 		.precision = rfl_precision_names[a->precision],
 		.self_test = a->self_test,
@@ -624,7 +625,7 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics needs --chip; add it");
 	if (!a->chip)
 		return check_here(cli, a, err);
-	enum rfl_rc rc = chip_init(&chip, a->chip, err);
+	enum rfl_rc rc = chip_init(cli, &chip, a->chip, err);
 	if (rc == RFL_OK)
 		rc = check_chip(cli, a, &chip, err);
 	chip_fini(&chip);

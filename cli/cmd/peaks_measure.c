@@ -391,7 +391,7 @@ static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
 			     struct rfl_gpu_measurement **gpu, double *begin_s, struct rfl_err *err)
 {
 	const double share = needs_engine(a) ? LOOPS_SHARE : 1;
-	const struct rfl_cupti_places places = rfl_cli_places();
+	const struct rfl_cupti_places places = rfl_cli_places(cli);
 	const struct rfl_measure_spec spec = { .machine = machine,
 					       .threads = (int)a->threads,
 					       .repeats = (int)a->repeats,

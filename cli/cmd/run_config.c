@@ -137,7 +137,7 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 			if (strcmp(a->counter_sets.items[i], rfl_counter_set_names[bit]) == 0)
 				ret->counter_sets |= 1 << bit;
 	ret->plugin_dirs = cli->plugin_dirs;
-	ret->places = rfl_cli_places();
+	ret->places = rfl_cli_places(cli);
 	ret->nvtx_injection = getenv("NVTX_INJECTION64_PATH");
 	return RFL_OK;
 }

@@ -121,7 +121,7 @@ static void add_checks(struct shown *s, const char *model, const struct rfl_chec
 static enum rfl_rc verify_one(struct shown *s, const char *path,
 			      const struct rfl_verify_setup *setup, bool all, struct rfl_err *err)
 {
-	struct rfl_checks *checks = rfl_checks_new(path ? setup->layout : RFL_LAYOUT_NCHW);
+	struct rfl_checks *checks = rfl_checks_new();
 	struct rfl_golden *golden = NULL;
 	enum rfl_rc rc = path ? rfl_golden_load(path, &golden, err) : RFL_OK;
 

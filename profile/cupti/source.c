@@ -2,8 +2,10 @@
  * source.c - live counters of NVIDIA GPUs: runs the counting sessions one after another and turns
  * their results into a capture. The state of the workload is restored between runs, so that every
  * pass of every session counts the same step. If a session fails, the reason is recorded and the
- * others continue. The session that patches kernels comes last, after all other results have been
- * delivered, so that nothing else is lost if the patched kernels hang.
+ * others continue. The session that patches kernels is the last one, after all other results have
+ * been delivered, so that no counts are lost if the patched kernels hang. Kernels are timed after
+ * it, because that needs the profiler to be off, and a profiler that starts again does not patch
+ * the kernels loaded before.
  */
 #include <math.h>
 #include <stdio.h>
@@ -441,7 +443,6 @@ static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, st
 	const bool wants_kernels = (c->request->sets & RFL_SET_KERNELS) != 0;
 	struct rfl_err pending = RFL_ERR_INIT, end = RFL_ERR_INIT;
 	const struct rfl_err *why = &c->refused;
-	bool timed = false;
 	size_t passes = 0;
 	enum rfl_rc rc = RFL_OK;
 
@@ -465,12 +466,6 @@ static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, st
 		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
 		const bool patches = s->set == RFL_SET_FLOPS;
 
-		if (patches && wants_kernels) {
-			hand_over(c, false);
-			timed = true;
-			if ((rc = time_kernels(c, &end)) != RFL_OK)
-				break;
-		}
 		hand_over(c, patches);
 		if (patches)
 			self_test(c, s->set);
@@ -478,8 +473,10 @@ static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, st
 		passes += s->passes;
 		rc = count_session(c, s, &c->outcomes[i], &end);
 	}
-	if (rc == RFL_OK && !timed && (wants_kernels || !counted_any(c)))
+	if (rc == RFL_OK && (wants_kernels || !counted_any(c))) {
+		hand_over(c, false);
 		rc = time_kernels(c, &end);
+	}
 	if (rc != RFL_OK && !counted_any(c) && !c->kernels.arena)
 		return rfl_err_pass(err, &end);
 	if (counted_any(c) || c->no_kernels.rc == RFL_OK)

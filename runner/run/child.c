@@ -132,6 +132,30 @@ static struct rfl_source_request counters_request(struct job *job)
 
 /* ---- engine ---- */
 
+/* Open the source of counters before the engine's probe loads the first kernel onto a GPU. The
+ * engine's libraries are loaded first: if they bring a CUPTI, the source must use it. */
+static void open_source(struct job *job)
+{
+	const struct rfl_run_config *c = &job->config;
+	const struct rfl_source_request request = counters_request(job);
+
+	if (c->counters == RFL_DETAIL_OFF ||
+	    (c->device != RFL_RUN_DEVICE_AUTO && c->device != RFL_DEVICE_CUDA) ||
+	    job->source_for(rfl_device_names[RFL_DEVICE_CUDA], &job->source, NULL) != RFL_OK ||
+	    !job->source->open)
+		return;
+	(void)!rfl_engine_load(job->list, c->engine, RFL_DEVICE_CPU, &job->ops, NULL);
+	job->early = job->source->open(&request);
+}
+
+/* A failure to open is reported when counting begins. */
+static void close_source(struct job *job)
+{
+	if (job->early)
+		job->source->close(job->early);
+	job->early = NULL;
+}
+
 /* Choose the device and engine, and record why. GPUs come first, in order of their usual speed. */
 static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 {
@@ -216,8 +240,13 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 	const struct rfl_engine_ops *ops;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err)) || (rc = choose(job, err)))
+	if ((rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err)))
 		return rc;
+	open_source(job);
+	if ((rc = choose(job, err)))
+		return rc;
+	if (job->device != RFL_DEVICE_CUDA)
+		close_source(job);
 	ops = job->ops;
 	snprintf(r->engine, sizeof(r->engine), "%s", ops->name);
 	snprintf(r->engine_id, sizeof(r->engine_id), "%s-%s-%s", ops->name, ops->version,
@@ -229,15 +258,6 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 	rc = suit(job, err);
 	if (rc)
 		return rc;
-
-	/* before the engine opens its device; failures are reported when counting begins */
-	if (c->counters != RFL_DETAIL_OFF &&
-	    job->source_for(rfl_device_names[job->device], &job->source, NULL) == RFL_OK &&
-	    job->source->open) {
-		const struct rfl_source_request request = counters_request(job);
-
-		job->early = job->source->open(&request);
-	}
 
 	/* report an unsupported operation before opening the device */
 	for (int i = 0; i < job->net->nnodes; i++) {
@@ -651,8 +671,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		report(&job, failed_event(&failure));
 		rfl_err_pass(err, &failure);
 	}
-	if (job.early)
-		job.source->close(job.early);
+	close_source(&job);
 	rfl_sampler_free(job.sampler);
 	rfl_burst_fini(&job.r.burst);
 	rfl_run__training_fini(&job.training);

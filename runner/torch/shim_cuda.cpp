@@ -21,8 +21,9 @@
 
 #include "runner/torch/engine_rules.h"
 
-// Before 2.0, a recorded step repeats dropout's random numbers and the optimizer's host values.
-#define HAVE_GRAPHS TORCH_AT_LEAST(2, 0)
+// Before 2.0, a recorded step repeats dropout's random numbers and the optimizer's host values; before
+// 2.1, page-locked memory that another thread allocates invalidates the recording.
+#define HAVE_GRAPHS TORCH_AT_LEAST(2, 1)
 
 using namespace rfl_torch;
 
@@ -212,7 +213,7 @@ struct cuda_device final : public rfl_torch_device {
 
 	const char *graph_missing() const override
 	{
-		return HAVE_GRAPHS ? nullptr : "recording a step needs libtorch 2.0 or newer";
+		return HAVE_GRAPHS ? nullptr : "recording a step needs libtorch 2.1 or newer";
 	}
 #if HAVE_GRAPHS
 	// Autocast's cache needs no handling here: each forward pass creates and clears it.
@@ -221,7 +222,7 @@ struct cuda_device final : public rfl_torch_device {
 		sync();
 		allocator::emptyCache();
 		graph = std::make_unique<at::cuda::CUDAGraph>();
-		graph->capture_begin();
+		graph->capture_begin({ 0, 0 }, cudaStreamCaptureModeThreadLocal);
 		recording = true;
 	}
 	void graph_end() override

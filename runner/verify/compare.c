@@ -457,6 +457,8 @@ enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_
 		.to = checks,
 		.golden = golden,
 		.net = s.net,
+		.device = setup->device,
+		.layout = setup->layout,
 		.bf16 = setup->precision == RFL_PRECISION_BF16,
 	};
 	if (rc == RFL_OK)

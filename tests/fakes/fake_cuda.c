@@ -3,6 +3,7 @@
  * kernels of our self-test and the loops of our peaks by name. Loops take time on a clock of its
  * own. Steered by FAKE_CUDA or fake_cuda_control(); see README.md.
  */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ struct rfl_cuda_context {
 struct rfl_cuda_module {
 	const struct rfl_selftest_kernel *kernel;
 	const struct rfl_gpu_kernel *loop; /* NULL: one of the self-test */
+	int profiler;                      /* that was initialised at its load; 0: none */
 };
 struct rfl_cuda_event {
 	double at_s;
@@ -244,11 +246,12 @@ int cuDevicePrimaryCtxRetain(struct rfl_cuda_context **ret, int device)
 
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
-	ENTER();
+	int code = fake_script_enter(&script, __func__);
+
 	(void)device;
 	if (context.references-- == 0)
 		fake_script_complain(&script, "the primary context was released once too often");
-	return RFL_CUDA_SUCCESS;
+	return code;
 }
 
 int cuCtxPushCurrent_v2(struct rfl_cuda_context *c)
@@ -262,10 +265,13 @@ int cuCtxPushCurrent_v2(struct rfl_cuda_context *c)
 
 int cuCtxPopCurrent_v2(struct rfl_cuda_context **ret)
 {
-	ENTER_CONTEXT();
+	int code = fake_script_enter(&script, __func__);
+
+	if (context.depth == 0)
+		return RFL_CUDA_INVALID_CONTEXT;
 	context.depth--;
 	*ret = &context;
-	return RFL_CUDA_SUCCESS;
+	return code;
 }
 
 int cuCtxSynchronize(void)
@@ -453,6 +459,21 @@ int cuMemcpyDtoHAsync_v2(void *to, rfl_cuda_address from, size_t size,
 
 /* ---- kernels ---- */
 
+/* Which initialisation of the fake CUPTI's profiler is in effect; 0: none. */
+static int profiler_now(void)
+{
+	void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+	void *address = cupti ? dlsym(cupti, "fake_cupti_profiler") : NULL;
+	int (*get)(void);
+
+	if (cupti)
+		dlclose(cupti);
+	if (!address)
+		return 0;
+	memcpy(&get, &address, sizeof(get));
+	return get();
+}
+
 static const struct rfl_selftest_kernel copies = { .name = RFL_SELFTEST_COPY };
 
 static const struct rfl_selftest_kernel *kernel_at(size_t i)
@@ -480,6 +501,7 @@ int cuModuleLoadData(struct rfl_cuda_module **ret, const void *image)
 	}
 	if (!found.kernel && !found.loop)
 		return RFL_CUDA_INVALID_PTX;
+	found.profiler = profiler_now();
 	*ret = malloc(sizeof(**ret));
 	if (!*ret)
 		return RFL_CUDA_OUT_OF_MEMORY;
@@ -503,11 +525,7 @@ int cuModuleGetFunction(struct rfl_cuda_function **ret, struct rfl_cuda_module *
 	ENTER_CONTEXT();
 	if (strcmp(name, module->loop ? module->loop->name : module->kernel->name) != 0)
 		return RFL_CUDA_NOT_FOUND;
-	/* the tables of kernels are constant, and a function is never written to */
-	if (module->loop)
-		memcpy(ret, &module->loop, sizeof(*ret));
-	else
-		memcpy(ret, &module->kernel, sizeof(*ret));
+	*ret = (struct rfl_cuda_function *)(void *)module; /* which has only this one */
 	return RFL_CUDA_SUCCESS;
 }
 
@@ -532,9 +550,10 @@ static float element(const struct rfl_selftest_kernel *k, const void *row, size_
 	return bits >> 15 ? -value : value;
 }
 
-static void multiply(const struct rfl_selftest_kernel *k, void **arguments, unsigned grid_x,
+static void multiply(const struct rfl_cuda_module *module, void **arguments, unsigned grid_x,
 		     unsigned grid_y, unsigned grid_z)
 {
+	const struct rfl_selftest_kernel *k = module->kernel;
 	size_t columns = *(uint32_t *)arguments[3], bytes = *(uint32_t *)arguments[4];
 	size_t rows = (size_t)grid_y * (size_t)k->tile_rows;
 	size_t depth = bytes / (size_t)k->element_bytes;
@@ -547,7 +566,9 @@ static void multiply(const struct rfl_selftest_kernel *k, void **arguments, unsi
 		fake_script_complain(&script, "%s: the grid does not cover C", k->name);
 	if (k->type == RFL_SELFTEST_F32)
 		work.fma_f32 += flops / 2;
-	else
+	if (k->type == RFL_SELFTEST_F32 && module->profiler == profiler_now())
+		work.fma_patched += flops / 2;
+	if (k->type != RFL_SELFTEST_F32)
 		work.tensor_flops[k->type - RFL_SELFTEST_F16] += flops;
 	if (c == multiplied[0] || c == multiplied[1] ||
 	    fake_script_number(&script, "wrong", 0) == 1)
@@ -575,23 +596,14 @@ static void copy(void **arguments, unsigned blocks_x)
 		       host(*(rfl_cuda_address *)arguments[1]), size);
 }
 
-/* The loop of a function; NULL: it is one of the self-test. */
-static const struct rfl_gpu_kernel *loop_of(const struct rfl_cuda_function *function)
-{
-	const struct rfl_gpu_kernel *loop;
-
-	for (size_t i = 0; (loop = rfl_gpu_kernel_at(i)); i++)
-		if ((const void *)loop == (const void *)function)
-			return loop;
-	return NULL;
-}
-
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, struct rfl_cuda_function *function,
 						int threads, size_t shared_bytes)
 {
+	const struct rfl_cuda_module *module = (const void *)function;
+
 	ENTER_CONTEXT();
 	*n = (int)fake_script_number(&script, "occupancy", 2);
-	return loop_of(function) && threads == RFL_GPU_THREADS && shared_bytes == 0
+	return module->loop && threads == RFL_GPU_THREADS && shared_bytes == 0
 		       ? RFL_CUDA_SUCCESS
 		       : RFL_CUDA_INVALID_VALUE;
 }
@@ -647,23 +659,23 @@ int cuLaunchKernel(struct rfl_cuda_function *function, unsigned grid_x, unsigned
 		   unsigned shared_bytes, struct rfl_cuda_stream *stream, void **arguments,
 		   void **extra)
 {
-	const struct rfl_selftest_kernel *k;
+	const struct rfl_cuda_module *module = (const void *)function;
+	const struct rfl_selftest_kernel *k = module->kernel;
 
 	ENTER_CONTEXT();
 	(void)stream;
-	if (loop_of(function))
+	if (module->loop)
 		return extra || shared_bytes || grid_x == 0 || grid_y != 1 || grid_z != 1 ||
 				       block_x != RFL_GPU_THREADS || block_y != 1 || block_z != 1
 			       ? RFL_CUDA_INVALID_VALUE
-			       : run_loop(loop_of(function), arguments, grid_x);
-	memcpy(&k, &function, sizeof(k));
+			       : run_loop(module->loop, arguments, grid_x);
 	if (extra || shared_bytes || block_y != 1 || block_z != 1 ||
 	    block_x != (k == &copies ? (unsigned)RFL_SELFTEST_COPY_THREADS : (unsigned)k->threads))
 		return RFL_CUDA_INVALID_VALUE;
 	if (k == &copies)
 		copy(arguments, grid_x);
 	else
-		multiply(k, arguments, grid_x, grid_y, grid_z);
+		multiply(module, arguments, grid_x, grid_y, grid_z);
 	return RFL_CUDA_SUCCESS;
 }
 

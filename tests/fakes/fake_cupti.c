@@ -17,6 +17,7 @@
 RFL_EXPORT void fake_cupti_control(const char *script);
 RFL_EXPORT const char *fake_cupti_log(void);
 RFL_EXPORT const char *fake_cupti_complaints(void);
+RFL_EXPORT int fake_cupti_profiler(void);
 
 struct rfl_cupti_range_object {
 	bool enabled, configured, running, open, decoded;
@@ -31,7 +32,7 @@ struct rfl_cupti_range_object {
 
 struct fake_script fake_cupti_script = { .variable = "FAKE_CUPTI" };
 static struct rfl_cupti_range_object object;
-static int initialized;
+static int initialized, initializations;
 
 #define COMPLAIN(...) fake_script_complain(&fake_cupti_script, __VA_ARGS__)
 
@@ -50,6 +51,13 @@ const char *fake_cupti_log(void)
 const char *fake_cupti_complaints(void)
 {
 	return fake_cupti_script.complaints;
+}
+
+/* Which initialisation of the profiler is in effect; 0: none. Its end loses the kernels that it has
+ * patched. */
+int fake_cupti_profiler(void)
+{
+	return initialized ? initializations : 0;
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -121,7 +129,7 @@ int cuptiGetResultString(int result, const char **text)
 int cuptiProfilerInitialize(struct rfl_cupti_profiler_initialize *p)
 {
 	ENTER_STRUCT(profiler_initialize);
-	initialized++;
+	initializations += initialized++ == 0;
 	return RFL_CUPTI_SUCCESS;
 }
 
@@ -274,6 +282,8 @@ int cuptiRangeProfilerSetConfig(struct rfl_cupti_set_config *p)
 	REQUIRE(object.data->magic == FAKE_DATA_MAGIC, "the counter data is not initialised");
 	object.passes = fake_config_passes(p->config, p->config_size);
 	REQUIRE(object.passes > 0, "this is no config image");
+	if (fake_config_refused(p->config, p->config_size))
+		return RFL_CUPTI_NOT_SUPPORTED;
 	object.data->passes = object.passes;
 	object.config = p->config;
 	object.config_size = p->config_size;
@@ -349,6 +359,7 @@ int cuptiRangeProfilerPopRange(struct rfl_cupti_pop_range *p)
 		    1e-9 * (double)(popped.tv_nsec - object.pushed.tv_nsec);
 	r->work.copied_bytes = now.copied_bytes - object.at_push.copied_bytes;
 	r->work.fma_f32 = now.fma_f32 - object.at_push.fma_f32;
+	r->work.fma_patched = now.fma_patched - object.at_push.fma_patched;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(now.tensor_flops); i++)
 		r->work.tensor_flops[i] = now.tensor_flops[i] - object.at_push.tensor_flops[i];
 	return RFL_CUPTI_SUCCESS;

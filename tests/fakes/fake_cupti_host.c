@@ -135,16 +135,25 @@ int cuptiProfilerHostGetBaseMetrics(struct rfl_cupti_host_base_metrics *p)
 	return RFL_CUPTI_SUCCESS;
 }
 
-/* "absent=NAME" (several): this metric does not exist on the chip. */
-static bool is_absent(const char *metric)
+/* "KEY=NAME" (several): the metrics that begin with the name. */
+static bool is_listed(const char *key, const char *metric)
 {
 	char name[FAKE_VALUE_MAX];
 	size_t at = 0;
 
-	while (fake_script_next(&fake_cupti_script, "absent", &at, name))
+	while (fake_script_next(&fake_cupti_script, key, &at, name))
 		if (strncmp(metric, name, strlen(name)) == 0)
 			return true;
-	at = strcspn(metric, ".");
+	return false;
+}
+
+/* "absent=NAME": this metric does not exist on the chip. */
+static bool is_absent(const char *metric)
+{
+	const size_t at = strcspn(metric, ".");
+
+	if (is_listed("absent", metric))
+		return true;
 	if (metric[at] == '.' && strchr(metric + at + 1, '.') && !strstr(metric + at, ".per_"))
 		return true; /* two rollups */
 	return !strstr(metric, "__");
@@ -186,18 +195,6 @@ static bool is_of_device(const char *metric)
 {
 	return strncmp(metric, "pcie__", 6) == 0 || strncmp(metric, "nvl", 3) == 0 ||
 	       strncmp(metric, "ctc__", 5) == 0;
-}
-
-/* "unavailable=NAME" (several): the chip has it, this device does not. */
-static bool is_unavailable(const char *metric)
-{
-	char name[FAKE_VALUE_MAX];
-	size_t at = 0;
-
-	while (fake_script_next(&fake_cupti_script, "unavailable", &at, name))
-		if (strncmp(metric, name, strlen(name)) == 0)
-			return true;
-	return false;
 }
 
 int cuptiProfilerHostConfigAddMetrics(struct rfl_cupti_host_add_metrics *p)
@@ -245,7 +242,7 @@ int cuptiProfilerHostGetConfigImageSize(struct rfl_cupti_host_config_size *p)
 
 	ENTER_STRUCT(host_config_size);
 	for (size_t i = 0; i < h->n; i++) /* without the image it has no value in the end */
-		if (h->has_image && is_unavailable(h->metrics[i]))
+		if (h->has_image && is_listed("unavailable", h->metrics[i]))
 			return RFL_CUPTI_NOT_SUPPORTED;
 	FORWARD(host_config_size);
 	p->size = sizeof(struct fake_config);
@@ -263,8 +260,10 @@ int cuptiProfilerHostGetConfigImage(struct rfl_cupti_host_config_image *p)
 	if (p->size < sizeof(config))
 		return RFL_CUPTI_INVALID_PARAMETER;
 	config.passes = (uint32_t)passes_of(h);
-	for (size_t i = 0; i < h->n; i++)
+	for (size_t i = 0; i < h->n; i++) {
 		config.metrics = rfl_hash64(config.metrics, h->metrics[i], strlen(h->metrics[i]));
+		config.refused = config.refused || is_listed("refuse", h->metrics[i]);
+	}
 	memcpy(p->image, &config, sizeof(config));
 	return RFL_CUPTI_SUCCESS;
 }
@@ -288,6 +287,15 @@ size_t fake_config_passes(const uint8_t *image, size_t size)
 		return 0;
 	memcpy(&config, image, sizeof(config));
 	return config.magic == FAKE_CONFIG_MAGIC ? config.passes : 0;
+}
+
+bool fake_config_refused(const uint8_t *image, size_t size)
+{
+	struct fake_config config = { .magic = 0 };
+
+	if (size >= sizeof(config))
+		memcpy(&config, image, sizeof(config));
+	return config.magic == FAKE_CONFIG_MAGIC && config.refused;
 }
 
 int cuptiProfilerHostGetNumOfPasses(struct rfl_cupti_host_passes *p)
@@ -334,7 +342,7 @@ static double worked(const char *metric, const struct fake_work *w)
 	if (strncmp(metric, "dram__", 6) == 0 || strncmp(metric, "fbpa__dram", 10) == 0)
 		return w->copied_bytes;
 	if (strstr(metric, "_op_ffma_pred_on.sum"))
-		return w->fma_f32;
+		return w->fma_patched;
 	if (strstr(metric, "_dst_fp16") || strstr(metric, "_op_hgmma_"))
 		return 0; /* the self-test sums up in fp32, by instructions of single warps */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(types); i++)
@@ -350,7 +358,7 @@ static double value_of(const char *metric, const struct fake_range *r)
 			   0;
 	double value;
 
-	if (scripted_value("nan", metric, r->name, &value) || is_unavailable(metric))
+	if (scripted_value("nan", metric, r->name, &value) || is_listed("unavailable", metric))
 		return NAN;
 	if (strstr(metric, "time_duration") && !scripted_value("val", metric, r->name, &value))
 		return 1e9 * r->wall_s;

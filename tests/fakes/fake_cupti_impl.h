@@ -39,7 +39,8 @@ extern struct fake_script fake_cupti_script;
 struct fake_config {
 	uint32_t magic, passes;
 	uint64_t metrics; /* a fingerprint */
-	char rest[112];
+	bool refused;     /* by the device, although the host has made it */
+	char rest[111];
 };
 
 /* Counter data: a head, then a range after the other. */
@@ -59,5 +60,7 @@ struct fake_data {
 
 /* Passes of a configuration image, ours or a real one; 0: it is no image. */
 size_t fake_config_passes(const uint8_t *image, size_t size);
+/* Whether it is ours and has a metric that the device refuses. */
+bool fake_config_refused(const uint8_t *image, size_t size);
 
 #endif

@@ -15,6 +15,7 @@ void fake_script_set(struct fake_script *s, const char *text)
 	snprintf(s->text, sizeof(s->text), "%s", from ? from : "");
 	s->log[0] = s->complaints[0] = '\0';
 	s->log_len = s->complaints_len = 0;
+	s->fault = 0;
 	s->read = true;
 }
 
@@ -72,15 +73,13 @@ static int calls_of(const struct fake_script *s, const char *call)
 	return n;
 }
 
-int fake_script_enter(struct fake_script *s, const char *call)
+/* The code of "KEY=CALL:CODE" or "KEY=CALL:CODE@N" for the call just logged; 0: none. */
+static int code_of(struct fake_script *s, const char *key, const char *call)
 {
 	char item[FAKE_VALUE_MAX];
 	size_t at = 0, len = strlen(call);
 
-	if (!s->read)
-		fake_script_set(s, NULL);
-	append(s->log, &s->log_len, call);
-	while (fake_script_next(s, "fail", &at, item)) {
+	while (fake_script_next(s, key, &at, item)) {
 		const char *nth = strchr(item, '@');
 
 		if (strncmp(item, call, len) != 0 || item[len] != ':')
@@ -89,6 +88,19 @@ int fake_script_enter(struct fake_script *s, const char *call)
 			return (int)strtod(item + len + 1, NULL);
 	}
 	return 0;
+}
+
+int fake_script_enter(struct fake_script *s, const char *call)
+{
+	int code;
+
+	if (!s->read)
+		fake_script_set(s, NULL);
+	append(s->log, &s->log_len, call);
+	code = s->fault ? s->fault : code_of(s, "fail", call);
+	if (!s->fault)
+		s->fault = code_of(s, "late", call);
+	return code;
 }
 
 void fake_script_complain(struct fake_script *s, const char *fmt, ...)

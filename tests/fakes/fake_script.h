@@ -16,6 +16,7 @@
 struct fake_script {
 	const char *variable; /* of the environment */
 	bool read;
+	int fault; /* of a call before, as of a kernel that runs while the program continues */
 	char text[4096];
 	size_t log_len, complaints_len;
 	char log[FAKE_TEXT_MAX];        /* a line per call */
@@ -31,7 +32,8 @@ bool fake_script_next(struct fake_script *s, const char *key, size_t *at, char o
 bool fake_script_text(struct fake_script *s, const char *key, char out[FAKE_VALUE_MAX]);
 double fake_script_number(struct fake_script *s, const char *key, double otherwise);
 
-/* Log a call; the code that "fail=CALL:CODE" or "fail=CALL:CODE@N" (the n-th call) wants, or 0. */
+/* Log a call; the code that "fail=CALL:CODE" or "fail=CALL:CODE@N" (the n-th call) wants, or 0.
+ * After "late=CALL:CODE", written likewise, CALL succeeds and every call after it fails. */
 int fake_script_enter(struct fake_script *s, const char *call);
 void fake_script_complain(struct fake_script *s, const char *fmt, ...) RFL_PRINTF(2, 3);
 
@@ -39,6 +41,7 @@ void fake_script_complain(struct fake_script *s, const char *fmt, ...) RFL_PRINT
 struct fake_work {
 	double copied_bytes;
 	double fma_f32;
+	double fma_patched;     /* those in modules loaded since the profiler was initialised */
 	double tensor_flops[3]; /* fp16, bf16, tf32 */
 };
 

@@ -2,7 +2,7 @@
 """Verdicts on what first.sh has recorded so far: each hypothesis with its value, what was expected
 of it, and pass, surprising or fail.
 
-usage: first.py DIR      reads the records in DIR, writes DIR/results.csv and DIR/summary.txt
+usage: first.py DIR      reads DIR/records, writes DIR/results.csv and DIR/summary.txt
 
 A value within `expected` passes; one beyond `plausible` fails; between them it is surprising. A
 record without the value fails with the reason; a hypothesis whose records are not there was not
@@ -159,17 +159,32 @@ class Records:
             raise Missing("%s is '%s'" % (metric, table[2][at]))
 
 
-def engine(r):
-    name = "engine"
-    code = r.exit(name)
+# The checks of engine.sh, by the first words of their lines in its summary.
+ENGINE = {
+    "golden files": ("golden files",),
+    "equal losses": ("deterministic", "--cuda-graph"),
+    "training": ("training",),
+}
+
+
+def engine(r, words):
+    """1 if every check holds whose line begins with one of the words; without words: every other."""
+    code = r.exit("engine")
     if code == 77:
-        raise NotRun(r.last_words(name))
-    if code in (124, 137):
-        raise Missing(r.last_words(name))
+        raise NotRun(r.last_words("engine"))
+    others = tuple(w for all_words in ENGINE.values() for w in all_words)
     with open(r.path("engine/summary.txt")) as file:
-        failed = [line.split(None, 1)[1].strip() for line in file if line.startswith("FAILED")]
+        lines = [line.split(None, 1) for line in file if line[:6] in ("ok    ", "FAILED")]
+    mine = [
+        (state, text.strip())
+        for state, text in lines
+        if (text.startswith(words) if words else not text.startswith(others))
+    ]
+    failed = [text for state, text in mine if state == "FAILED"]
     if failed:
         raise Missing("; ".join(failed))
+    if not mine or (not words and code in (124, 137)):
+        raise Missing(r.last_words("engine"))
     return 1.0
 
 
@@ -220,6 +235,9 @@ def hypotheses():
             lambda r, phase=phase: r.quantity(flops, "flops.fp32", "phase", phase)
             / r.analytic("vit_b_16", phase)
         ), (0.94, 1.1), (0.85, 1.5)
+    yield "patched", "fp32 FLOPs by default", "the same of a step with all that is counted by default", (
+        lambda r: r.quantity(vit % ("fp32", 9), "flops.fp32") / r.analytic("vit_b_16", "training")
+    ), (0.94, 1.1), (0.85, 1.5)
     yield "patched", "cost of patching", "seconds that patched kernels add to a run", (
         lambda r: r.seconds("run-" + flops) - r.seconds("run-" + core)
     ), (-5, 60), (-30, 150)
@@ -284,7 +302,13 @@ def hypotheses():
     yield "idle", "power", "by the energy counter / by samples of the instant", (
         lambda r: power_by_energy(r, "vit_b_16_fp32_bs32_run8")
     ), (0.9, 1.1), (0.7, 1.4)
-    yield "engine", "engine", "golden files, equal runs, every option", engine, *one
+    for name, words in ENGINE.items():
+        yield "engine", name, "engine.sh: every check holds", (
+            lambda r, words=words: engine(r, words)
+        ), *one
+    yield "engine", "all else", "engine.sh ends, every other check holds", (
+        lambda r: engine(r, None)
+    ), *one
 
 
 def judge(value, expected, plausible):
@@ -294,7 +318,7 @@ def judge(value, expected, plausible):
 
 
 def verdicts(folder):
-    records = Records(folder)
+    records = Records(os.path.join(folder, "records"))
     for experiment, name, says, value_of, expected, plausible in hypotheses():
         value, note = "", ""
         try:
@@ -338,6 +362,9 @@ def main(folder):
                 % (r["verdict"], r["experiment"], r["hypothesis"], found, r["says"])
             )
         left = [r["hypothesis"] for r in rows if r["verdict"] == "not run"]
+        records = Records(os.path.join(folder, "records"))
+        if records.has("probe.exit") and records.exit("probe") == 77:
+            file.write("%-10s counters: %s\n" % ("skipped", records.last_words("probe")))
         if left:
             file.write("%-10s %s\n" % ("not run", ", ".join(left)))
     return any(r["verdict"] == "fail" for r in rows)

@@ -32,7 +32,8 @@ done
 want all patched 'fp32 FLOPs of fwd' fail
 want all kernels 'the same step again' pass
 want all matrix 'matrix FLOPs in bf16' 'not run'
-tar -tzf "$work/all/records.tar.gz" ./logs/counters.csv >/dev/null
+want all patched 'fp32 FLOPs by default' fail
+tar -tzf "$work/all/records.tar.gz" records/logs/counters.csv >/dev/null
 
 # The patched kernels hang: what was before stays, what comes after is run.
 cat >"$work/hangs" <<HANGS
@@ -46,6 +47,23 @@ want hung check permission pass
 want hung patched 'fp32 FLOPs of fwd' fail
 want hung patched 'step with CUPTI open' pass
 grep -q 'its time was up' "$work/hung/summary.txt"
+
+# Without permission to read counters, or without CUPTI, what needs no counters is run.
+mkdir "$work/driver"
+ln -s "$build/tests/fakes/libcuda.so.1" "$work/driver"
+denied=FAKE_CUPTI=fail=cuptiProfilerGetCounterAvailability:35
+for setting in "$denied" "LD_LIBRARY_PATH=$work/driver RFL_CUPTI_PATH=/nonexistent"; do
+  rm -rf "$work/denied"
+  for options in '--only check,kernels' '--only peaks,idle --most 1'; do
+    # shellcheck disable=SC2086 # settings of the environment, options
+    env $setting "$here/first.sh" $options "$build/bin/roofline" "$work/denied" >"$work/log" 2>&1 || true
+  done
+  want denied check permission 'not run'
+  want denied kernels 'links' 'not run'
+  [ -e "$work/denied/records/run-vit_b_16_fp32_bs32_run8.exit" ] || { echo "idle was not tried" >&2; exit 1; }
+  grep -q '^skipped .*counters: ' "$work/denied/summary.txt"
+  [ -e "$work/denied/records/peaks.exit" ] || { echo "peaks were not tried" >&2; exit 1; }
+done
 
 # Where the driver refuses, nothing is tried.
 code=0

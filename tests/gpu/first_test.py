@@ -29,6 +29,7 @@ RUNS = {
     VIT % ("tf32", 5): STEP,
     VIT % ("fp16", 6): STEP,
     VIT % ("amp", 7): STEP,
+    VIT % ("fp32", 9): STEP,
     VIT % ("fp32", 8): dict(STEP, wall_s="5", iters="100", energy_j_per_step="20.4"),
     "resnet50_fp32_bs64_run1": STEP,
     "resnet50_fp32_bs64_run2": STEP,
@@ -41,6 +42,7 @@ RUNS = {
 }
 ZERO = {"flops.tensor_" + t: 0 for t in ("bf16", "tf32", "fp64", "fp8")}
 TOTALS = {
+    VIT % ("fp32", 9): {"flops.fp32": 3.1e12},
     VIT % ("bf16", 4): {"flops.tensor_bf16": 3.1e12},
     VIT % ("tf32", 5): {"flops.tensor_tf32": 3.1e12},
     VIT % ("fp16", 6): {"flops.tensor_fp16": 3.1e12},
@@ -83,16 +85,23 @@ class Planted:
         self.exits, self.seconds = {}, {"run-" + VIT % ("fp32", 3): 31}
         self.errors = {}
         self.idle = IDLE
-        self.engine = ["ok       golden files"]
+        self.engine = [
+            "ok       golden files, fp32, nchw",
+            "ok       deterministic: the same loss twice (2.3)",
+            "ok       --cuda-graph: the loss of ordinary steps (2.3, 2.3)",
+            "ok       launch gap between 0 and 1",
+            "record   power_mean_w 400",
+            "ok       training: 97 % of the digits in three epochs",
+        ]
 
     def write(self, name, text):
-        path = os.path.join(self.folder, name)
+        path = os.path.join(self.folder, "records", name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as file:
             file.write(text)
 
     def table(self, name, header, rows):
-        path = os.path.join(self.folder, name)
+        path = os.path.join(self.folder, "records", name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", newline="") as file:
             csv.writer(file).writerows([header] + rows)
@@ -139,7 +148,7 @@ class Planted:
                 head + list(metrics),
                 [[""] * len(head) + ["byte"] * len(metrics), ["0"] + ["x"] * 10 + list(metrics.values())],
             )
-            path = os.path.join(self.folder, "ncu-%s.csv" % kernel)
+            path = os.path.join(self.folder, "records", "ncu-%s.csv" % kernel)
             with open(path) as file:
                 text = file.read()
             self.write("ncu-%s.csv" % kernel, "==PROF== Connected to process 1\n" + text)
@@ -285,9 +294,21 @@ class Verdicts(unittest.TestCase):
         self.expect(lambda p: setattr(p, "idle", "kernels: 3"), "idle idle within a step", "fail", "no note")
         self.expect(put("runs", graph, "step_ms_mean", "9"), "idle idle with a graph", "fail")
         self.expect(put("runs", VIT % ("fp32", 8), "power_mean_w", "200"), "idle power", "fail")
-        self.expect(lambda p: p.engine.append("FAILED   verify: 3 differ"), "engine engine", "fail", "3 differ")
-        self.expect(hang("engine"), "engine engine", "fail", "its time was up")
-        self.expect(lambda p: p.exits.__setitem__("engine", 77), "engine engine", "not run")
+        self.expect(put("totals", VIT % ("fp32", 9), "flops.fp32", 0), "patched fp32 FLOPs by default", "fail")
+        for name, line in (
+            ("golden files", "golden files, fp32, nhwc: 3 differ"),
+            ("equal losses", "deterministic: 2.3 and 2.4"),
+            ("equal losses", "--cuda-graph: 2.3 and 2.4"),
+            ("training", "training: continued to 2.4 instead of 2.3"),
+            ("all else", "launch gap or memory is not plausible"),
+        ):
+            self.expect(lambda p: p.engine.append("FAILED   " + line), "engine " + name, "fail", line)
+        self.expect(hang("engine"), "engine all else", "fail", "its time was up")
+        self.expect(hang("engine"), "engine golden files", "pass")
+        for name in (*first.ENGINE, "all else"):
+            self.expect(lambda p: p.exits.__setitem__("engine", 77), "engine " + name, "not run")
+        late = lambda p: (hang("engine")(p), p.engine.pop())
+        self.expect(late, "engine training", "fail", "its time was up")
         every = {e + " " + name for e, name, *_ in first.hypotheses()}
         self.assertEqual(every - self.doubted, set(), "nothing bad was planted for these")
 

@@ -22,8 +22,9 @@ ls "$build"/lib/roofline/plugins/engine_torch-*.so >/dev/null 2>&1 || {
   echo "$0: $build has no engine_torch-*.so: build it with a PyTorch first" >&2
   exit 1
 }
-cmake --install "$build" --prefix "$dir" --component core >/dev/null
-cmake --install "$build" --prefix "$dir" --component bundle >/dev/null
+for component in core bundle; do
+  cmake --install "$build" --prefix "$dir" --strip --component $component >/dev/null
+done
 
 # The plugin is C++; the other machine's library may be older than our compiler.
 for name in libstdc++.so.6 libgcc_s.so.1; do

@@ -36,3 +36,16 @@ for library in libtorch_cpu.so libc10.so; do
     exit 1
   }
 done
+
+# CUPTI is found through the link as well: the loader has a driver, but no CUPTI.
+ls "$torch"/../nvidia/*/lib/libcupti.so.1[23] >/dev/null 2>&1 || exit 0
+mkdir "$work/loader"
+ln -s "$(realpath "$build/tests/fakes/libcuda.so.1")" "$work/loader"
+touch "$work/loader/libcupti.so.12" "$work/loader/libcupti.so.13"
+unset CUDA_HOME CUDA_PATH RFL_CUPTI_PATH
+LD_LIBRARY_PATH=$work/loader "$dir/bin/roofline" counters check --no-self-test --format csv \
+  >"$work/check" || true
+grep "^CUPTI,ok,\"$dir/lib/roofline/plugins/../torch/lib/" "$work/check" || {
+  cat "$work/check" >&2
+  exit 1
+}

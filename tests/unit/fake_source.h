@@ -160,7 +160,8 @@ static enum rfl_rc run_passes(const struct rfl_workload *w, struct fake_ranges *
 	return rc;
 }
 
-/* How often it was opened ahead of the engine, and closed. */
+/* How often it was opened ahead of the engine, and closed. The engine of the tests has a GPU from
+ * then on. */
 static int opened, closed;
 
 static struct rfl_source_early *open_early(const struct rfl_source_request *request)
@@ -169,6 +170,7 @@ static struct rfl_source_early *open_early(const struct rfl_source_request *requ
 
 	assert_null(request->early);
 	opened++;
+	setenv("RFL_FAKE_DEVICE", "cuda", 1);
 	return (struct rfl_source_early *)(void *)&early;
 }
 

@@ -1,4 +1,4 @@
-/* Which variables name a place of libcupti. */
+/* Which variables and folders are places of libcupti. */
 #include <stdlib.h>
 
 #include "tests/unit/rfl_test.h"
@@ -29,6 +29,8 @@ static void variables_name_places(void **state)
 		{ "", "", "", NULL, NULL },
 	};
 
+	const struct rfl_cli cli = { .torch_dir = "/torch/lib" };
+
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		struct rfl_cupti_places places;
@@ -36,9 +38,10 @@ static void variables_name_places(void **state)
 		set("RFL_CUPTI_PATH", cases[i].path);
 		set("CUDA_HOME", cases[i].home);
 		set("CUDA_PATH", cases[i].cuda_path);
-		places = rfl_cli_places();
+		places = rfl_cli_places(&cli);
 		assert_same(places.path, cases[i].expected_path);
 		assert_same(places.cuda_home, cases[i].expected_home);
+		assert_same(places.beside, "/torch/lib");
 	}
 }
 

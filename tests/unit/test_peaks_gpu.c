@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "peaks/edit.h"
 #include "peaks/gpu.h"
+#include "peaks/gpu_bench.h"
 #include "peaks/gpu_matmul.h"
 #include "peaks/peaks.h"
 #include "tests/unit/fake_nvml.h"
@@ -181,6 +182,44 @@ static void the_fastest_algorithm_is_used(void **state)
 	m = measured(only, "rate=lt_fp8_68:1e11", "candidates=1");
 	assert_close(best_of(m, "fp8.matrix")->timed.sustained, 5e10, 1e-3);
 	rfl_gpu_measurement_free(m);
+}
+
+/* 32 times L2: an H100 has 50 MB of it, a B200 126 MB. */
+static void arrays_are_much_larger_than_l2(void **state)
+{
+	static const struct {
+		int64_t l2, expected;
+		size_t available;
+		bool capped;
+	} cases[] = {
+		{ 50 << 20, INT64_C(1600) << 20, (size_t)80e9, false },
+		{ 126 << 20, INT64_C(4032) << 20, (size_t)180e9, false },
+		{ 4 << 20, 256 << 20, (size_t)16e9, false },
+		{ 0, 256 << 20, (size_t)16e9, false },
+		{ 50 << 20, 1 << 30, (size_t)4 << 30, true },
+		{ 50 << 20, 0, 100, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		bool capped;
+
+		assert_int_equal(rfl_gpu_array_bytes(cases[i].l2, cases[i].available, &capped),
+				 cases[i].expected);
+		assert_int_equal(capped, cases[i].capped);
+	}
+}
+
+/* A kernel that fails while the program continues: a later call reports it. */
+static void a_fault_that_is_noticed_late_is_reported(void **state)
+{
+	static const char *const only[] = { "fp32.vector", "DRAM", NULL };
+	struct rfl_gpu_measurement *m = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_int_equal(measure(only, "late=cuLaunchKernel:700", "", &m, &err), RFL_EUNAVAILABLE);
+	assert_says(&err, "CUDA error (700)");
 }
 
 static void is_refused(const char *key, const char *cuda, const char *lt, const char *status,
@@ -486,6 +525,8 @@ static void each_call_of_cublaslt_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrays_are_much_larger_than_l2),
+		cmocka_unit_test(a_fault_that_is_noticed_late_is_reported),
 		cmocka_unit_test(rates_are_those_of_the_gpu),
 		cmocka_unit_test(a_ceiling_is_what_is_sustained),
 		cmocka_unit_test(the_fastest_algorithm_is_used),

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "machine/cuda.h"
+#include "profile/cupti/impl.h"
 #include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
 
@@ -336,17 +338,16 @@ static void a_failing_workload_is_its_own_failure(void **state)
 		k = count("", RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_KERNELS, &step, 3);
 		assert_ok(k.rc, &k.err);
 		r = fake_range(k.c, RFL_RANGE_PHASE, "bwd");
+		/* run 2 counts the flops, run 3 times the kernels */
 		assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
-		assert_true(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)));
+		assert_int_equal(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)), run == 2);
 		assert_int_equal(k.c->nrefusals, run == 2 ? 2 : 1);
-		assert_string_equal(k.c->refusals[0].set, "flops");
-		if (run == 2) { /* with the times of kernels, before the flops */
-			assert_string_equal(k.c->refusals[0].reason,
+		assert_string_equal(k.c->refusals[k.c->nrefusals - 1].set, "kernels");
+		assert_string_equal(k.c->refusals[0].set, run == 2 ? "flops" : "kernels");
+		assert_string_equal(k.c->refusals[0].reason, "out of device memory");
+		if (run == 2)
+			assert_string_equal(k.c->refusals[1].reason,
 					    "the run ended before this was counted");
-			assert_string_equal(k.c->refusals[1].set, "kernels");
-		}
-		assert_string_equal(k.c->refusals[k.c->nrefusals - 1].reason,
-				    "out of device memory");
 		fake_is_clean();
 		forget(&k);
 	}
@@ -376,8 +377,8 @@ static void on_so_far(const struct rfl_captures *so_far, double within_s, void *
 	h->n++;
 }
 
-/* Patching kernels is the last thing that is done, also for the self-test. */
-static void all_is_handed_over_before_kernels_are_patched(void **state)
+/* Patching kernels is the last count, also for the self-test; kernels are timed after it. */
+static void all_counts_are_handed_over_before_kernels_are_patched(void **state)
 {
 	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names };
 	struct rfl_workload w = fake_workload(&step);
@@ -391,28 +392,29 @@ static void all_is_handed_over_before_kernels_are_patched(void **state)
 	};
 	struct rfl_captures to;
 	struct rfl_err err = RFL_ERR_INIT;
-	const char *kernels, *again;
+	const char *kernels;
 
 	(void)state;
 	fake_scripts("free=8e6;l2=65536", values);
 	rfl_captures_init(&to);
 	assert_ok(rfl_source_cupti.measure(&r, &w, &to, &err), &err);
-	assert_int_equal(handed.n, 3); /* before the links, the kernels, the FLOPs */
+	assert_int_equal(handed.n, 3); /* before the links, the FLOPs, the kernels */
 	for (size_t i = 0; i < handed.n; i++) {
 		assert_close(handed.dram[i], 12e9, 0);
-		assert_true(isnan(handed.fp32[i]));
-		assert_int_equal(handed.kernels[i], i == 2);
-		assert_string_equal(handed.flops[i], "the run ended before this was counted");
-		if (i < 2)
+		assert_int_equal(isnan(handed.fp32[i]), i < 2);
+		assert_false(handed.kernels[i]);
+		assert_string_equal(handed.flops[i],
+				    i < 2 ? "the run ended before this was counted" : "");
+		if (i != 1)
 			assert_close(handed.within_s[i], 0, 0);
 	}
-	assert_true(handed.within_s[2] >= 120 && handed.within_s[2] < 130);
+	assert_true(handed.within_s[1] >= 120 && handed.within_s[1] < 130);
 	assert_close(to.captures[0]->total[RFL_QUANTITY_FLOPS_FP32].value, 39e9, 0);
-	kernels = strstr(fake.cupti_log(), "cuptiActivityDisable");
+	assert_non_null(fake_noted(to.captures[0], "matrix products 62.5 %"));
+	kernels = strstr(fake.cupti_log(), "cuptiActivityEnable");
 	assert_non_null(kernels);
-	again = strstr(kernels, "cuptiProfilerInitialize");
-	assert_non_null(again); /* and from there on two sessions: self-test and step */
-	assert_int_equal(fake_calls(again, "cuptiRangeProfilerEnable"), 2);
+	assert_int_equal(fake_calls(fake.cupti_log(), "cuptiProfilerInitialize"), 1);
+	assert_int_equal(fake_calls(kernels, "cuptiRangeProfilerEnable"), 0);
 	fake_is_clean();
 	rfl_captures_fini(&to);
 }
@@ -439,6 +441,137 @@ static void it_can_be_opened_early(void **state)
 		if (fails)
 			assert_says(&err, "cuInit");
 		rfl_source_cupti.close(r.early);
+		fake_is_clean();
+		rfl_captures_fini(&to);
+	}
+}
+
+/* A step that is a product on the GPU, by a kernel that was loaded before counting began. */
+struct product {
+	const struct rfl_selftest_kernel *kernel;
+	struct rfl_cuda *cuda;
+	struct rfl_cuda_module *module;
+	struct rfl_cuda_function *function;
+	rfl_cuda_address memory;
+};
+
+enum { SIDE = 64 };
+
+static void product_load(struct product *p)
+{
+	struct rfl_buf ptx = { 0 };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	p->kernel = rfl_selftest_kernel_at(0);
+	assert_int_equal(p->kernel->type, RFL_SELFTEST_F32);
+	rfl_selftest_ptx(p->kernel, &ptx);
+	assert_ok(rfl_cuda_open(0, NULL, &p->cuda, &err), &err);
+	assert_int_equal(p->cuda->calls.module_load(&p->module, rfl_buf_str(&ptx)), 0);
+	assert_int_equal(p->cuda->calls.module_function(&p->function, p->module, p->kernel->name),
+			 0);
+	assert_int_equal(p->cuda->calls.memory_alloc(&p->memory, 3 * SIDE * SIDE * sizeof(float)),
+			 0);
+	rfl_buf_fini(&ptx);
+}
+
+static void product_unload(struct product *p)
+{
+	(void)p->cuda->calls.memory_free(p->memory);
+	(void)p->cuda->calls.module_unload(p->module);
+	rfl_cuda_close(p->cuda);
+}
+
+static enum rfl_rc product_run(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
+{
+	struct product *p = ctx;
+	rfl_cuda_address a = p->memory, b = a + SIDE * SIDE * sizeof(float),
+			 c = b + SIDE * SIDE * sizeof(float);
+	uint32_t columns = SIDE, bytes = SIDE * sizeof(float);
+	void *arguments[] = { &a, &b, &c, &columns, &bytes };
+	enum rfl_rc rc = ranges->begin(ranges, RFL_RANGE_STEP, "step", err);
+
+	if (rc == RFL_OK)
+		rc = RFL_CUDA_CALL(p->cuda, launch, err, p->function,
+				   SIDE / (unsigned)p->kernel->tile_columns,
+				   SIDE / (unsigned)p->kernel->tile_rows, 1,
+				   (unsigned)p->kernel->threads, 1, 1, 0, NULL, arguments, NULL);
+	return rc;
+}
+
+/* Kernels are patched if they are loaded after the source was opened, whatever else is counted. */
+static void kernels_loaded_after_opening_are_patched(void **state)
+{
+	struct product p = { .kernel = NULL };
+	const struct rfl_workload w = { .run = product_run, .ctx = &p };
+	struct rfl_source_request r = { .sets = RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_KERNELS |
+						RFL_SET_SELF_TEST,
+					.precision = "fp32" };
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	for (int early = 0; early < 2; early++) {
+		fake_scripts("free=8e6;l2=65536", "");
+		rfl_captures_init(&to);
+		r.early = early ? rfl_source_cupti.open(&r) : NULL;
+		product_load(&p);
+		assert_ok(rfl_source_cupti.measure(&r, &w, &to, &err), &err);
+		assert_close(to.captures[0]->total[RFL_QUANTITY_FLOPS_FP32].value,
+			     early ? 2.0 * SIDE * SIDE * SIDE : 0, 0);
+		/* the self-test loads its own kernel, and notices nothing */
+		assert_non_null(
+			fake_noted(to.captures[0], "flops.fp32 of rfl_selftest_f32 1.0000"));
+		product_unload(&p);
+		if (early)
+			rfl_source_cupti.close(r.early);
+		fake_is_clean();
+		rfl_captures_fini(&to);
+	}
+}
+
+/* A metric that the host plans and the device refuses fails its session, and that alone. */
+static void a_configuration_that_the_device_refuses_fails_alone(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("refuse=" SASS("ffma"),
+				 RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_KERNELS, &step, 1);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+	assert_true(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)));
+	assert_non_null(fake_noted(k.c, "cuptiRangeProfilerSetConfig"));
+	assert_non_null(fake_noted(k.c, "matrix products 62.5 %"));
+	fake_is_clean();
+	forget(&k);
+}
+
+/* A kernel that fails is noticed by a later call: what was counted before stays, and nothing is
+ * left open. */
+static void a_fault_that_is_noticed_late_is_reported(void **state)
+{
+	static const char *const faults[] = { "late=cuLaunchKernel:700",
+					      "late=cuLaunchKernel:700@2",
+					      "late=cuModuleLoadData:700@2" };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(faults); i++) {
+		struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+		struct rfl_workload w = fake_workload(&step);
+		const struct rfl_source_request r = { .sets = RFL_SET_CORE | RFL_SET_SELF_TEST,
+						      .precision = "bf16" };
+		struct rfl_captures to;
+		struct rfl_err err = RFL_ERR_INIT;
+		char script[128];
+
+		snprintf(script, sizeof(script), "free=8e6;l2=65536;%s", faults[i]);
+		fake_scripts(script, values);
+		rfl_captures_init(&to);
+		assert_ok(rfl_source_cupti.measure(&r, &w, &to, &err), &err);
+		assert_string_equal(to.captures[0]->refusals[0].set, "self-test");
+		assert_non_null(fake_noted(to.captures[0], "CUDA error (700)"));
 		fake_is_clean();
 		rfl_captures_fini(&to);
 	}
@@ -575,8 +708,11 @@ int main(void)
 		cmocka_unit_test(runs_that_differ_do_not_belong_together),
 		cmocka_unit_test(sessions_that_differ_do_not_belong_together),
 		cmocka_unit_test(a_failing_workload_is_its_own_failure),
-		cmocka_unit_test(all_is_handed_over_before_kernels_are_patched),
+		cmocka_unit_test(all_counts_are_handed_over_before_kernels_are_patched),
 		cmocka_unit_test(it_can_be_opened_early),
+		cmocka_unit_test(kernels_loaded_after_opening_are_patched),
+		cmocka_unit_test(a_configuration_that_the_device_refuses_fails_alone),
+		cmocka_unit_test(a_fault_that_is_noticed_late_is_reported),
 		cmocka_unit_test(one_session_can_fail_alone),
 		cmocka_unit_test(kernels_are_apart_from_the_step),
 		cmocka_unit_test(a_metric_that_is_absent_is_said_to_be),

@@ -24,11 +24,14 @@ static enum rfl_rc source_for(const char *backend, const struct rfl_source_ops *
 	return RFL_OK;
 }
 
+static enum rfl_device device = RFL_DEVICE_CPU;
+
 static struct rfl_run_config counted_config(void)
 {
 	struct rfl_run_config config = small_config();
 
 	config.counters = RFL_DETAIL_PHASE;
+	config.device = (int)device;
 	return config;
 }
 
@@ -175,20 +178,29 @@ static void every_end_of_counting_has_its_status(void **state)
 	}
 }
 
-/* Before the engine opens its device, and closed whatever becomes of the run. */
+/* Before the engine's probe, which fails until the source is open, and closed whatever becomes of
+ * the run. On a CPU it is not opened ahead. */
 static void the_source_is_opened_before_the_engine(void **state)
 {
 	const char *dir = tmp_path(*state, "logs");
 	struct rfl_run_result r;
 
+	device = RFL_DEVICE_CUDA;
 	for (int fails = 0; fails < 2; fails++) {
 		opened = closed = 0;
 		run_told(dir, fails ? "fail:open" : NULL, NULL, true, &r);
+		unsetenv("RFL_FAKE_DEVICE");
 		assert_string_equal(r.row.status, fails ? "failed" : "ok");
 		assert_int_equal(opened, 1);
 		assert_int_equal(closed, 1);
 		rfl_run_result_fini(&r);
 	}
+	device = RFL_DEVICE_CPU;
+	opened = 0;
+	run_told(dir, NULL, NULL, true, &r);
+	assert_string_equal(r.row.status, "ok");
+	assert_int_equal(opened, 0);
+	rfl_run_result_fini(&r);
 }
 
 static void large_tables_arrive_whole(void **state)

@@ -61,7 +61,7 @@ static struct rfl_verify__rules rules_of(const struct model *m, struct rfl_check
 
 static struct rfl_checks *judge_gradient(const struct model *m)
 {
-	struct rfl_checks *checks = rfl_checks_new(RFL_LAYOUT_NCHW);
+	struct rfl_checks *checks = rfl_checks_new();
 	const struct rfl_verify__rules rules = rules_of(m, checks);
 
 	rfl_verify__gradient(&rules, &m->got);
@@ -185,7 +185,7 @@ static void forward_is_judged(void **state)
 {
 	struct model m = { 0 };
 	struct rfl_golden_forward got;
-	struct rfl_checks *checks = rfl_checks_new(RFL_LAYOUT_NCHW);
+	struct rfl_checks *checks = rfl_checks_new();
 	struct rfl_verify__rules rules;
 	double error, logits[64];
 
@@ -219,7 +219,7 @@ static void sections_are_judged(void **state)
 	struct model m = { 0 };
 	struct rfl_golden_section *sgd;
 	struct rfl_golden_run got;
-	struct rfl_checks *checks = rfl_checks_new(RFL_LAYOUT_NCHW);
+	struct rfl_checks *checks = rfl_checks_new();
 	struct rfl_verify__rules rules;
 	double losses[16];
 
