@@ -145,6 +145,10 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 			  struct rfl_opt_globals *globals, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_opt_free(const struct rfl_cmd *cmd, void *args);
 
+/** Append the command line that parses to these arguments: "roofline run --arch resnet18". Options
+ * that have their default, and lists of numbers, are left out. */
+void rfl_opt_write(const struct rfl_cmd *cmd, const void *args, struct rfl_buf *out);
+
 /** Print the help page of a command. */
 void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
 

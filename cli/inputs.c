@@ -60,6 +60,7 @@ enum rfl_rc rfl_cli_load_repeats(const char *const *paths, size_t npaths,
 {
 	const struct rfl_repeats_options options = {
 		.metric = &rfl_ledger_metrics[a->metric],
+		.losses = a->losses,
 		.filters = { { RFL_LEDGER_AT_env, envs, nenvs },
 			     { RFL_LEDGER_AT_model, a->model.items, a->model.n },
 			     { RFL_LEDGER_AT_precision, a->precision.items, a->precision.n } },

@@ -27,7 +27,8 @@ enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by,
 /** Options with which `summary` and `compare` select runs. */
 struct rfl_cli_runs_args {
 	struct rfl_opt_list metrics, map, env, model, precision;
-	int metric; /**< index of rfl_ledger_metrics */
+	int metric;  /**< index of rfl_ledger_metrics */
+	bool losses; /**< see struct rfl_repeats_options */
 };
 
 /** Load the runs, and log how the columns of tables of other programs were interpreted. */

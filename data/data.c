@@ -12,6 +12,16 @@ const char *const rfl_data_kind_names[] = {
 	"cifar10",   "mnist",          "tokens",      NULL,
 };
 
+#define DIGESTED 65536 /* bytes of a block */
+
+uint64_t rfl_data__digest(uint64_t digest, const void *data, size_t bytes)
+{
+	const uint64_t size = bytes;
+
+	digest = rfl_hash64(digest, &size, sizeof(size));
+	return rfl_hash64(digest, data, bytes < DIGESTED ? bytes : DIGESTED);
+}
+
 static bool is_synthetic(const struct rfl_data_spec *spec)
 {
 	return spec->kind == RFL_DATA_SYNTHETIC || spec->kind == RFL_DATA_SYNTHETIC_HOST;

@@ -66,9 +66,14 @@ struct rfl_data;
 enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Samples in the set, and batches in an epoch; 0 for synthetic data. */
+/** Samples in the set, or tokens in the file, and batches in an epoch; 0 for synthetic data. */
 int64_t rfl_data_samples(const struct rfl_data *data);
 int64_t rfl_data_epoch_batches(const struct rfl_data *data);
+
+/** A hash that tells data sets apart without reading all of them: of the names and sizes of the
+ * images in a folder, or of the sizes and beginnings of records, labels or tokens. 0: synthetic
+ * data. */
+uint64_t rfl_data_digest(const struct rfl_data *data);
 
 /** Wait until all batches ahead are decoded; the threads then sleep until rfl_data_next(). */
 void rfl_data_rest(struct rfl_data *data);

@@ -41,9 +41,17 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Get the sorted names of the folders and, unless NULL, the files in dir. */
+static bool is_image(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
+}
+
+/* Get the sorted names of the folders and, unless NULL, the files in dir.
+ * @param digest  the names and sizes of the images are added, in any order */
 static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct names *folders,
-			      struct names *files, struct rfl_err *err)
+			      struct names *files, uint64_t *digest, struct rfl_err *err)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *entry;
@@ -53,16 +61,23 @@ static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct n
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (errno = 0; (entry = readdir(d)) != NULL; errno = 0) {
 		struct names *list = files;
+		int64_t size = -1;
 		struct stat st;
 
 		if (entry->d_name[0] == '.') /* hidden, "." or ".." */
 			continue;
 		/* a dangling link counts as a file, because opening it reports the error; special
 		 * files are ignored */
-		if (fstatat(dirfd(d), entry->d_name, &st, 0) == 0 && !S_ISREG(st.st_mode))
-			list = S_ISDIR(st.st_mode) ? folders : NULL;
+		if (fstatat(dirfd(d), entry->d_name, &st, 0) == 0) {
+			size = st.st_size;
+			if (!S_ISREG(st.st_mode))
+				list = S_ISDIR(st.st_mode) ? folders : NULL;
+		}
 		if (!list)
 			continue;
+		if (list != folders && is_image(entry->d_name))
+			*digest += rfl_hash64(rfl_hash64(0, entry->d_name, strlen(entry->d_name)),
+					      &size, sizeof(size));
 		rfl_reserve(&list->items, &list->cap, list->n + 1);
 		list->items[list->n++] = rfl_arena_strdup(arena, entry->d_name);
 	}
@@ -117,6 +132,7 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 	const char *slash = under[0] ? "/" : "";
 	const char *dir = rfl_arena_printf(set->arena, "%s/%s%s%s", set->dir, set->classes[label],
 					   slash, under);
+	uint64_t digest = 0;
 	bool again = false;
 	enum rfl_rc rc = visit(g, dir, &again, err);
 
@@ -128,11 +144,12 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: folders more than %d deep; move the images up", dir,
 				MAX_DEPTH);
-	rc = list_names(dir, set->arena, &folders, &files, err);
+	rc = list_names(dir, set->arena, &folders, &files, &digest, err);
+	set->digest += rfl_hash64(digest, dir + strlen(set->dir), strlen(dir) - strlen(set->dir));
 	for (size_t i = 0; rc == RFL_OK && i < files.n; i++) {
-		const char *name = files.items[i], *dot = strrchr(name, '.');
+		const char *name = files.items[i];
 
-		if (!dot || (strcasecmp(dot, ".jpg") != 0 && strcasecmp(dot, ".jpeg") != 0)) {
+		if (!is_image(name)) {
 			if (set->skipped++ < NAMED_SKIPS && !g->first)
 				rfl_log(g->level, "%s/%s: skipped: not named .jpg or .jpeg", dir,
 					name);
@@ -177,7 +194,7 @@ enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_clas
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: contains no folder '%s'; " EXPECTED, dir,
 			      part, set->dir);
 	else
-		rc = list_names(set->dir, set->arena, &folders, NULL, err);
+		rc = list_names(set->dir, set->arena, &folders, NULL, NULL, err);
 	set->classes = folders.items;
 	set->nclasses = folders.n;
 	if (rc == RFL_OK && set->nclasses == 0)
@@ -543,6 +560,7 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 		.n = set->nimages,
 		.sample_bytes = 3 * (size_t)f->size * (size_t)f->size,
 		.skipped = (int64_t)set->skipped,
+		.digest = set->digest,
 	};
 	if (spec->test)
 		rc = match_classes(spec->dir, set, &f->class_of, err);

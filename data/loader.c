@@ -262,7 +262,14 @@ static int64_t pack(const struct rfl_data *d, struct slot *slot)
 
 int64_t rfl_data_samples(const struct rfl_data *d)
 {
-	return d->set ? (int64_t)d->set->n : 0;
+	return d->set ? (int64_t)d->set->n : d->tokens ? d->tokens->tokens : 0;
+}
+
+uint64_t rfl_data_digest(const struct rfl_data *d)
+{
+	if (d->tokens)
+		return rfl_data__digest(0, d->tokens->data, d->tokens->bytes);
+	return d->set ? d->set->digest : 0;
 }
 
 int64_t rfl_data_epoch_batches(const struct rfl_data *d)

@@ -45,6 +45,7 @@ struct rfl_samples {
 	size_t sample_bytes;
 	const struct rfl_pixel_scale *scale;
 	int64_t skipped; /**< files that are not samples */
+	uint64_t digest; /**< see rfl_data_digest() */
 };
 
 /** Open JPEG files in spec->dir (folder.c). @param ret  NULL: check without listing all files */
@@ -54,6 +55,9 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 				const struct rfl_data_shape *shape, struct rfl_samples **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Continue a digest with the size and the beginning of data in memory. */
+uint64_t rfl_data__digest(uint64_t digest, const void *data, size_t bytes);
 
 /* ---- sources of batches (loader.c) ---- */
 
@@ -89,6 +93,7 @@ struct rfl_dataset {
 	size_t nimages;
 	struct rfl_dataset_image *images; /**< sorted by class, then by folder and name */
 	size_t skipped;                   /**< files not named .jpg or .jpeg */
+	uint64_t digest;                  /**< see rfl_data_digest() */
 	struct rfl_arena *arena;          /**< owns the strings */
 };
 
@@ -112,7 +117,12 @@ enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *
 
 /* ---- files of tokens (tokens.c) ---- */
 
-struct rfl_token_file; /* read-only; any number of threads */
+/** A file in memory; read-only, any number of threads. */
+struct rfl_token_file {
+	const unsigned char *data;
+	size_t bytes;
+	int64_t tokens, context;
+};
 
 /**
  * Map a file of 16-bit tokens.

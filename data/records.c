@@ -527,6 +527,9 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 		goto done;
 	r->base.ops = &records_ops;
 	r->base.name = spec->dir;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(r->blocks); i++)
+		r->base.digest =
+			rfl_data__digest(r->base.digest, r->blocks[i].data, r->blocks[i].len);
 	r->base.sample_bytes = (size_t)r->channels * (size_t)r->height * (size_t)r->width;
 	r->base.scale = &r->scale;
 	r->augment = spec->augment && !spec->test;

@@ -17,12 +17,6 @@
 
 #define TOKEN_BYTES 2
 
-struct rfl_token_file {
-	const unsigned char *data;
-	size_t bytes;
-	int64_t tokens, context;
-};
-
 static int64_t token_at(const struct rfl_token_file *f, int64_t i)
 {
 	return f->data[2 * i] | f->data[2 * i + 1] << 8;

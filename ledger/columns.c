@@ -117,36 +117,13 @@ double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct r
 }
 
 /* clang-format off */
-/* X(column, title, role) */
-#define CONFIG_FACTS(X) \
-	X(env, "Env", WAY) X(model, "Model", WORK) X(precision, "Precision", WORK) \
-	X(batch, "Batch", WORK) X(mode, "Mode", WORK) X(layout, "Layout", WORK) \
-	X(micro_batch, "micro_batch", WORK) X(accum, "accum", WORK) \
-	X(img_size, "img_size", WORK) X(context_length, "context_length", WORK) \
-	X(vocab, "vocab", WORK) X(classes, "classes", WORK) X(optimizer, "optimizer", WORK) \
-	X(attention, "attention", WORK) X(grad_clip, "grad_clip", WORK) \
-	X(data_mode, "data_mode", WORK) X(augment, "augment", WORK) \
-	X(world_size, "world_size", WORK) X(backend, "backend", WAY) X(engine, "engine", WAY) \
-	X(engine_id, "engine_id", WAY) X(engine_version, "engine_version", WAY) \
-	X(device_name, "device_name", WAY) X(threads, "threads", WAY) \
-	X(workers, "workers", WAY) X(prefetch, "prefetch", WAY) \
-	X(pin_memory, "pin_memory", WAY) X(autocast, "autocast", WAY) \
-	X(optimizer_kernels, "optimizer_kernels", WAY) \
-	X(deterministic, "deterministic", WAY) X(cudnn_benchmark, "cudnn_benchmark", WAY) \
-	X(cuda_graph, "cuda_graph", WAY) X(sync_each_step, "sync_each_step", WAY) \
-	X(warmup, "warmup", WAY) X(iters, "iters", WAY) X(interconnect, "interconnect", WAY)
-#define NOTED_FACTS(X) \
-	X(cuda_runtime, "cuda_runtime", NOTE) X(cuda_driver, "cuda_driver", NOTE) \
-	X(cudnn_version, "cudnn_version", NOTE) X(host, "host", NOTE) \
-	X(kernel, "kernel", NOTE) X(version, "version", NOTE)
-
-#define FACT(n, t, r) \
-	{ .name = #n, .title = t, .column = RFL_LEDGER_AT_##n, .role = RFL_FACT_##r },
-#define FACT_NAME(n, t, r) #n,
+#define FACT(n, i, f) \
+	{ .name = #n, .column = RFL_LEDGER_AT_##n, .identity = RFL_IDENTITY_##i, .follows = f },
+#define FACT_NAME(n, i, f) #n,
 /* clang-format on */
 
-const struct rfl_fact rfl_facts[] = { CONFIG_FACTS(FACT) NOTED_FACTS(FACT) };
-const char *const rfl_fact_names[] = { CONFIG_FACTS(FACT_NAME) NULL };
+const struct rfl_fact rfl_facts[] = { RFL_CONFIG_FACTS(FACT) RFL_NOTED_FACTS(FACT) };
+const char *const rfl_fact_names[] = { RFL_CONFIG_FACTS(FACT_NAME) NULL };
 const size_t rfl_nfacts = RFL_ARRAY_LEN(rfl_facts);
 _Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "more facts than RFL_FACTS_MAX");
 
@@ -186,10 +163,34 @@ bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 	return rfl_field_same(field_of(f), a, b);
 }
 
+bool rfl_fact_follows(const struct rfl_fact *f, enum rfl_ledger_at by)
+{
+	struct rfl_span rest = rfl_span_of(f->follows), name;
+
+	while (rfl_span_next_word(&rest, &name))
+		if (rfl_span_is(name, rfl_ledger_fields[by].name))
+			return true;
+	return false;
+}
+
+unsigned rfl_facts_identity(const struct rfl_ledger_row *row)
+{
+	return row->epochs > 0 ? RFL_IDENTITY_BOTH : RFL_IDENTITY_SPEED;
+}
+
 bool rfl_fact_agree(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		    const struct rfl_ledger_row *b)
 {
 	return rfl_fact_same(f, a, b) || !rfl_fact_known(f, a) || !rfl_fact_known(f, b);
+}
+
+bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b,
+		     unsigned identity)
+{
+	for (size_t i = 0; i < rfl_nfacts; i++)
+		if ((rfl_facts[i].identity & identity) && !rfl_fact_agree(&rfl_facts[i], a, b))
+			return false;
+	return true;
 }
 
 static bool has_hash(const struct rfl_ledger_row *row)
@@ -197,17 +198,25 @@ static bool has_hash(const struct rfl_ledger_row *row)
 	return row->config_hash && row->config_hash[0];
 }
 
-bool rfl_facts_repeats(const void *x, const void *y)
+static bool equal(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b, unsigned identity)
 {
-	const struct rfl_ledger_row *a = x, *b = y;
-
 	if (has_hash(a) != has_hash(b) || !rfl_text_same(a->env, b->env) ||
 	    (has_hash(a) && !rfl_text_same(a->config_hash, b->config_hash)))
 		return false;
 	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (rfl_facts[i].role != RFL_FACT_NOTE && !rfl_fact_same(&rfl_facts[i], a, b))
+		if ((rfl_facts[i].identity & identity) && !rfl_fact_same(&rfl_facts[i], a, b))
 			return false;
 	return true;
+}
+
+bool rfl_facts_repeats(const void *a, const void *b)
+{
+	return equal(a, b, rfl_facts_identity(a));
+}
+
+bool rfl_facts_repeat_losses(const void *a, const void *b)
+{
+	return equal(a, b, RFL_IDENTITY_BOTH);
 }
 
 uint64_t rfl_facts_hash(const void *item)
@@ -218,17 +227,19 @@ uint64_t rfl_facts_hash(const void *item)
 	if (has_hash(row))
 		return rfl_hash64(0, row->config_hash, strlen(row->config_hash));
 	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (rfl_facts[i].role != RFL_FACT_NOTE)
+		if (rfl_facts[i].identity & RFL_IDENTITY_SPEED)
 			h = hash_column(h, field_of(&rfl_facts[i]), row);
 	return h;
 }
 
 void rfl_facts_apart_add(struct rfl_facts_apart *a, const struct rfl_ledger_row *row)
 {
+	const unsigned identity = a->losses ? RFL_IDENTITY_BOTH : rfl_facts_identity(row);
 	const bool ok = rfl_text_same(row->status, "ok");
 
 	for (size_t i = 0; i < rfl_nfacts; i++) {
-		if (!ok && !rfl_fact_known(&rfl_facts[i], row))
+		if (!(rfl_facts[i].identity & identity) ||
+		    (!ok && !rfl_fact_known(&rfl_facts[i], row)))
 			continue;
 		if (!a->first[i])
 			a->first[i] = row;
@@ -239,10 +250,10 @@ void rfl_facts_apart_add(struct rfl_facts_apart *a, const struct rfl_ledger_row 
 
 bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i)
 {
-	const struct rfl_fact *f = &rfl_facts[i];
+	const enum rfl_ledger_at column = rfl_facts[i].column;
 
-	return a->differs[i] && f->role != RFL_FACT_NOTE && f->column != RFL_LEDGER_AT_env &&
-	       f->column != RFL_LEDGER_AT_batch && f->column != RFL_LEDGER_AT_micro_batch;
+	return a->differs[i] && column != RFL_LEDGER_AT_env && column != RFL_LEDGER_AT_batch &&
+	       column != RFL_LEDGER_AT_micro_batch;
 }
 
 void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledger_row *row,
@@ -260,14 +271,6 @@ void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledge
 	}
 }
 
-bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
-{
-	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (rfl_facts[i].role != RFL_FACT_NOTE && !rfl_fact_agree(&rfl_facts[i], a, b))
-			return false;
-	return true;
-}
-
 /* Words around values; other facts have their name first. */
 static const struct {
 	const char *name, *before, *one, *many; /* the text after 1 and after other values */
@@ -280,6 +283,12 @@ static const struct {
 	{ "engine", "", "", "" },
 	{ "device_name", "", "", "" },
 	{ "data_mode", "", "", "" },
+	{ "data_name", "", "", "" },
+	{ "data_samples", "", " sample", " samples" },
+	{ "data_digest", "data ", "", "" },
+	{ "net_digest", "network ", "", "" },
+	{ "lr", "learning rate ", "", "" },
+	{ "epochs", "", " epoch", " epochs" },
 	{ "autocast", "", " autocast", " autocast" },
 	{ "attention", "", " attention", " attention" },
 	{ "optimizer_kernels", "", " kernels", " kernels" },

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "ledger/epochs.h"
+#include "ledger/facts.h"
 
 struct training {
 	size_t run;
@@ -30,7 +31,8 @@ static bool is_continued(const struct rfl_runs *runs, const struct training *a,
 	const size_t n = a->epochs.n;
 
 	if (n == 0)
-		return b->epochs.n > 0 && rfl_text_same(x->config_hash, y->config_hash);
+		return b->epochs.n > 0 && rfl_text_same(x->config_hash, y->config_hash) &&
+		       rfl_facts_agree(x, y, RFL_IDENTITY_BOTH | RFL_IDENTITY_REPEAT);
 	return rfl_text_same(x->model, y->model) && n <= b->epochs.n &&
 	       memcmp(a->epochs.rows, b->epochs.rows, n * sizeof(*a->epochs.rows)) == 0;
 }
@@ -82,11 +84,7 @@ enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err)
 
 	if (rc != RFL_OK || n < 2)
 		goto done;
-	drop = calloc(runs->n, sizeof(*drop));
-	if (!drop) {
-		rc = rfl_no_memory(err, "trainings");
-		goto done;
-	}
+	drop = rfl_alloc_array(runs->n, sizeof(*drop));
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = i + 1; k < n && !drop[list[i].run]; k++)
 			if (is_continued(runs, &list[i], &list[k])) {

@@ -8,24 +8,69 @@
 #include "base/text.h"
 #include "ledger/ledger.h"
 
-enum rfl_fact_role {
-	RFL_FACT_WORK, /**< work done: runs that differ in it are not comparable */
-	RFL_FACT_WAY,  /**< method: runs that differ in it are comparable, but not repeats */
-	RFL_FACT_NOTE, /**< listed only if it differs between runs */
+/** What a fact of a run identifies. A burst is a run that is not a training to accuracy. */
+enum rfl_identity {
+	/** It is only listed if it differs. */
+	RFL_IDENTITY_NEITHER = 0,
+	/** How the work is done. Runs that differ in it are comparable, but not repeats. */
+	RFL_IDENTITY_SPEED = 1,
+	/** The numbers, not the work. Bursts that differ in it are repeats, trainings are not. */
+	RFL_IDENTITY_TRAINING = 2,
+	/** The work. Runs that differ in it are not comparable. */
+	RFL_IDENTITY_BOTH = 3,
+	/** One of the repeats of a training. Another one cannot continue it. */
+	RFL_IDENTITY_REPEAT = 4,
 };
 
+/* clang-format off */
+/* X(column, identity, follows): `follows` names the facts with which it may change when
+ * configurations are compared by one of them. The options that set the columns are in
+ * runner/run/facts.inc; test_cli_identity compares the two.
+ *
+ * A data set is identified by its digest, also in a folder of another name, but different names
+ * are never averaged. A training of 5 epochs is the beginning of one of 10, so their number is no
+ * part of its identity, as the number of steps is not part of the work of a burst. */
+#define RFL_CONFIG_FACTS(X) \
+	X(env, SPEED, "") X(model, BOTH, "") X(precision, BOTH, "") X(batch, BOTH, "") \
+	X(mode, BOTH, "") X(layout, BOTH, "") X(micro_batch, BOTH, "batch accum world_size") \
+	X(accum, BOTH, "micro_batch") X(img_size, BOTH, "model") X(context_length, BOTH, "model") \
+	X(vocab, BOTH, "model") X(classes, BOTH, "model") X(net_digest, BOTH, "model") \
+	X(optimizer, BOTH, "") X(attention, BOTH, "") X(grad_clip, BOTH, "") \
+	X(data_mode, BOTH, "") X(data_name, SPEED, "data_mode data_samples data_digest") \
+	X(data_samples, BOTH, "data_mode data_name data_digest") \
+	X(data_digest, BOTH, "data_mode data_name data_samples") X(augment, BOTH, "data_mode") \
+	X(rotation, BOTH, "data_mode augment") X(world_size, BOTH, "") X(backend, SPEED, "") \
+	X(engine, SPEED, "") X(engine_id, SPEED, "engine engine_version") \
+	X(engine_version, SPEED, "engine engine_id") X(device_name, SPEED, "") \
+	X(threads, SPEED, "") X(workers, SPEED, "data_mode") \
+	X(prefetch, SPEED, "data_mode workers") X(pin_memory, SPEED, "data_mode") \
+	X(autocast, SPEED, "precision") X(optimizer_kernels, SPEED, "optimizer engine") \
+	X(deterministic, SPEED, "") X(cudnn_benchmark, SPEED, "") X(cuda_graph, SPEED, "") \
+	X(sync_each_step, SPEED, "") X(warmup, SPEED, "") X(iters, SPEED, "") X(epochs, SPEED, "") \
+	X(interconnect, SPEED, "world_size") X(bucket_bytes, SPEED, "world_size") \
+	X(lr, TRAINING, "") X(lr_step, TRAINING, "") X(lr_gamma, TRAINING, "lr_step") \
+	X(momentum, TRAINING, "optimizer") X(weight_decay, TRAINING, "optimizer") \
+	X(beta1, TRAINING, "optimizer") X(beta2, TRAINING, "optimizer") \
+	X(eps, TRAINING, "optimizer")
+#define RFL_NOTED_FACTS(X) \
+	X(seed, REPEAT, "") X(cuda_runtime, NEITHER, "") X(cuda_driver, NEITHER, "") \
+	X(cudnn_version, NEITHER, "") X(host, NEITHER, "") X(kernel, NEITHER, "") \
+	X(version, NEITHER, "")
+/* clang-format on */
+
 struct rfl_fact {
-	const char *name;  /**< column name */
-	const char *title; /**< title in tables */
+	const char *name; /**< column name */
 	enum rfl_ledger_at column;
-	enum rfl_fact_role role;
+	enum rfl_identity identity;
+	const char *follows; /**< names of the facts from which it follows, separated by blanks */
 };
 
 /** The facts, beginning with those that name a configuration. */
 extern const struct rfl_fact rfl_facts[];
 extern const size_t rfl_nfacts;
 
-/** The names of the facts that are not notes, in the same order, NULL-terminated, for an option. */
+/** The names of the facts that identify a configuration, in the same order, NULL-terminated, for an
+ * option. */
 extern const char *const rfl_fact_names[];
 
 /** The index of the fact in a column, or rfl_nfacts. */
@@ -44,20 +89,36 @@ bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 bool rfl_fact_agree(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		    const struct rfl_ledger_row *b);
 
-/** Return true if two rows are repeats: the same work done in the same way. An equal config_hash is
- * required but not sufficient: it covers the requested options, whereas the machines of one
- * environment may differ in devices or threads. */
+/** Return true if the fact follows from the one in column `by`, and may differ when configurations
+ * are compared by that. */
+bool rfl_fact_follows(const struct rfl_fact *f, enum rfl_ledger_at by);
+
+/** The bits of enum rfl_identity by which a row is compared: a training to accuracy by BOTH. */
+unsigned rfl_facts_identity(const struct rfl_ledger_row *row);
+
+/** Return true if the facts with any of these bits of enum rfl_identity agree. */
+bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b,
+		     unsigned identity);
+
+/** Return true if two rows are repeats: the same work done in the same way and, for trainings, with
+ * the same settings. An equal config_hash is required but not sufficient: it covers the requested
+ * options, whereas the machines of one environment may differ in devices or threads. */
 bool rfl_facts_repeats(const void *a, const void *b);
 
-/** Hash the facts of a row; repeats have equal hashes. This function and the one above can be used
+/** Return true if two rows are repeats whose losses may be averaged: bursts, too, must have the
+ * settings of a training in common. */
+bool rfl_facts_repeat_losses(const void *a, const void *b);
+
+/** Hash the facts of a row; repeats have equal hashes. This function and the two above can be used
  * with struct rfl_row_index. */
 uint64_t rfl_facts_hash(const void *row);
 
 /** An upper limit for the number of facts. */
 #define RFL_FACTS_MAX 64
 
-/** The facts that differ between rows. A zeroed struct has no rows. */
+/** The facts that identify rows and differ between them. A zeroed struct has no rows. */
 struct rfl_facts_apart {
+	bool losses; /**< input: as for rfl_facts_repeat_losses() */
 	const struct rfl_ledger_row
 		*first[RFL_FACTS_MAX]; /**< first known row for each fact; borrowed */
 	bool differs[RFL_FACTS_MAX];
@@ -85,8 +146,5 @@ bool rfl_variant_next(const char **rest, char key[RFL_FACT_NAME_MAX], struct rfl
 
 /** Append such a text in words. NULL: nothing. */
 void rfl_variant_say(const char *variant, struct rfl_buf *out);
-
-/** Return true if two rows can be repeats: facts known in both are equal, except notes. */
-bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/fields.h"
 #include "ledger/repeats/row_index.h"
 
-#define RFL_LEDGER_SCHEMA 4
+#define RFL_LEDGER_SCHEMA 5
 
 /* clang-format off */
 /* Columns added in version 2. They are empty if no steps were counted. */
@@ -155,6 +155,19 @@
 	X(REAL, mem_step_peak_bytes, "largest number of bytes allocated in the profiled step") \
 	X(REAL, mem_predicted_bytes, "predicted value of mem_step_peak_bytes") \
 	X(TEXT, mem_peak_at, "layer at the peak, such as bwd/conv1, or opt") \
+	X(INT, epochs, "epochs of a training; empty for a burst") \
+	X(INT, lr_step, "epochs after which the learning rate is multiplied by lr_gamma; 0: never") \
+	X(REAL, lr_gamma, "see lr_step") \
+	X(REAL, rotation, "largest angle of the random rotations of a training, in degrees") \
+	X(REAL, beta1, "beta1 of adam and adamw") \
+	X(REAL, beta2, "beta2 of adam and adamw") \
+	X(REAL, eps, "eps of adam and adamw") \
+	X(INT, bucket_bytes, "size of the buckets in which several processes exchange gradients") \
+	X(TEXT, net_digest, "digest of the contents of a network file; empty for a model of 'roofline list models'") \
+	X(TEXT, data_name, "name of the folder or file of the data; empty for synthetic data") \
+	X(INT, data_samples, "training samples in the data, or tokens in the file") \
+	X(TEXT, data_digest, "digest of the names and sizes of the files of the data and of their beginnings, not of whole images") \
+	X(TEXT, command, "command that repeats the run") \
 	X(TEXT, host, "node name") \
 	X(TEXT, kernel, "release of the operating system kernel") \
 	X(TEXT, version, "version of this program")

@@ -43,6 +43,7 @@ struct rfl_repeats_config {
 
 struct rfl_repeats_options {
 	const struct rfl_ledger_metric *metric;
+	bool losses; /**< bursts with different losses are different configurations, too */
 	struct {
 		enum rfl_ledger_at column;
 		const char *const *list; /**< values to select; empty: all */
@@ -131,7 +132,7 @@ void rfl_comparison_free(struct rfl_comparison *c); /* accepts NULL */
  * Both sides must agree in all other facts that identify a configuration, except those that follow
  * from this fact and the length of the run.
  * @param r  repeats of a speed metric; borrowed
- * @param by  a fact that is not a note
+ * @param by  a fact of rfl_fact_names
  * @param baseline  as in the ledger; NULL: the value with the most comparisons and, of several,
  * the smallest number or the first text
  * @return RFL_OK; RFL_EFAILED: fewer than two values are known; RFL_ENOTFOUND: no configuration has

@@ -28,10 +28,13 @@ static const char columns[] =
 /* Columns needed only by points. */
 static const char columns_of_points[] =
 	"step_ms_median step_ms_p10 step_ms_p90 fwd_ms_mean bwd_ms_mean opt_ms_mean "
-	"data_wait_ms_mean momentum weight_decay model_flops_per_step counters_status launcher";
+	"data_wait_ms_mean model_flops_per_step counters_status launcher";
 
-/* Columns that repeats share in addition to the facts. */
+#define COLUMN(name, identity, follows) RFL_LEDGER_AT_##name,
+
+/* Columns that are equal in all runs that share a row. */
 static const enum rfl_ledger_at shared[] = {
+	RFL_CONFIG_FACTS(COLUMN) RFL_NOTED_FACTS(COLUMN) RFL_LEDGER_AT_config_hash,
 	RFL_LEDGER_AT_status,
 	RFL_LEDGER_AT_error_text,
 	RFL_LEDGER_AT_flags,
@@ -43,22 +46,13 @@ static const enum rfl_ledger_at shared[] = {
 
 static uint64_t like_hash(const void *row)
 {
-	return rfl_facts_hash(row) ^ rfl_ledger_hash(shared, RFL_ARRAY_LEN(shared), row);
+	return rfl_facts_hash(row) ^
+	       rfl_ledger_hash(shared + rfl_nfacts, RFL_ARRAY_LEN(shared) - rfl_nfacts, row);
 }
 
-/* Only compare whether momentum or weight decay is used, as the config_hash does. */
-static bool same_use(double a, double b)
+static bool like_alike(const void *a, const void *b)
 {
-	return isnan(a) == isnan(b) && (a == 0) == (b == 0);
-}
-
-static bool like_alike(const void *x, const void *y)
-{
-	const struct rfl_ledger_row *a = x, *b = y;
-
-	return rfl_ledger_same(shared, RFL_ARRAY_LEN(shared), a, b) &&
-	       same_use(a->momentum, b->momentum) && same_use(a->weight_decay, b->weight_decay) &&
-	       rfl_facts_repeats(a, b);
+	return rfl_ledger_same(shared, RFL_ARRAY_LEN(shared), a, b);
 }
 
 static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, struct rfl_err *err)

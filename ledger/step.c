@@ -20,11 +20,16 @@ enum rfl_fused_attention rfl_step_fused_attention(const struct rfl_ledger_row *r
 	return cpu ? RFL_FUSED_WITHOUT_DROPOUT : RFL_FUSED_ALWAYS;
 }
 
+const char *rfl_step_optimizer(const struct rfl_ledger_row *row)
+{
+	return row->optimizer ? row->optimizer : "sgd"; /* the default of a run */
+}
+
 enum rfl_rc rfl_step_options(const struct rfl_ledger_row *row, struct rfl_memory_options *ret,
 			     struct rfl_err *err)
 {
 	const bool cpu = rfl_text_same(row->backend, "cpu");
-	const char *optimizer = row->optimizer ? row->optimizer : "sgd";
+	const char *optimizer = rfl_step_optimizer(row);
 	struct rfl_memory_options o = {
 		.count = { .batch = row->micro_batch > 0 ? row->micro_batch : row->batch,
 			   .training = !rfl_text_same(row->mode, "fwd"),

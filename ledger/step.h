@@ -11,6 +11,9 @@
 /** When the engine of a row has a fused kernel for attention on its device. */
 enum rfl_fused_attention rfl_step_fused_attention(const struct rfl_ledger_row *row);
 
+/** The optimizer of a row; that of a run by default if it is unknown. */
+const char *rfl_step_optimizer(const struct rfl_ledger_row *row);
+
 /**
  * The options of counts and memory. The batch is that of one forward pass. Facts that are unknown,
  * as before a run, are those of a run with the default options.

@@ -120,6 +120,7 @@ struct rfl_chart_kind {
 	double unit;      /**< unit of this axis, in units of the metric */
 	const char *folder, *writer; /**< of the files of runs, <run_id>.csv; NULL: not read */
 	bool together;               /**< one chart for all environments */
+	bool losses;                 /**< see struct rfl_repeats_options */
 	enum rfl_rc (*make)(struct rfl_chart_runs *of, struct rfl_err *err); /**< internal */
 };
 

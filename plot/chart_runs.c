@@ -26,7 +26,7 @@ const struct rfl_chart_kind rfl_chart_kinds[] = {
 	{ RUNS("phases", "Phases of a step"), .make = rfl_chart__phases },
 	{ RUNS("scaling", "Scaling with the context length"), .make = rfl_chart__scaling },
 	{ RUNS("steps", "Step times"), STEPS },
-	{ RUNS("loss", "Training loss"), STEPS },
+	{ RUNS("loss", "Training loss"), STEPS, .losses = true },
 	{ RUNS("accuracy", "Loss, accuracy and time"), .folder = "epochs",
 	  .writer = "'roofline train'", .together = true, .make = rfl_chart__accuracy },
 	{ RUNS("timeline", "Memory of a step"), .folder = "memory",
@@ -297,7 +297,8 @@ enum rfl_rc rfl_chart__begin(struct rfl_chart_runs *of, enum rfl_ledger_at acros
 						     RFL_LEDGER_AT_precision, RFL_LEDGER_AT_mode,
 						     RFL_LEDGER_AT_layout,
 						     RFL_LEDGER_AT_optimizer };
-	struct rfl_facts_apart all = { .first = { NULL } }, here = all; /* in an environment */
+	const struct rfl_facts_apart none = { .losses = of->kind->losses };
+	struct rfl_facts_apart all = none, here = none; /* in an environment */
 	const char *env = of->in->env, *before = NULL;
 	struct rfl_chart *c = of->chart;
 
@@ -309,7 +310,7 @@ enum rfl_rc rfl_chart__begin(struct rfl_chart_runs *of, enum rfl_ledger_at acros
 			continue;
 		rfl_facts_apart_add(&all, config->row);
 		if (!rfl_text_same(before, config->row->env))
-			here = (struct rfl_facts_apart){ .first = { NULL } };
+			here = none;
 		before = config->row->env;
 		rfl_facts_apart_add(&here, config->row);
 		for (size_t k = 0; k < rfl_nfacts; k++)

@@ -42,7 +42,7 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 		.model = row->model,
 		.precision = row->precision,
 		.mode = "fwd",
-		.optimizer = row->optimizer ? row->optimizer : "sgd",
+		.optimizer = rfl_step_optimizer(row),
 		.no_momentum = row->momentum == 0,
 		.batch = row->batch,
 		.micro_batch = row->micro_batch,

@@ -23,7 +23,11 @@ enum { FOR_PEOPLE = 1, FOR_PROGRAMS = 2, EFFICIENCY = 4, BY = 8, SCALING = 16 };
 
 static struct rfl_column column_of(const struct rfl_fact *f, size_t row_at)
 {
-	return (struct rfl_column){ .title = f->title,
+	static const char *const titles[NAMING_FACTS] = { "Env",   "Model", "Precision",
+							  "Batch", "Mode",  "Layout" };
+
+	return (struct rfl_column){ .title = f < rfl_facts + NAMING_FACTS ? titles[f - rfl_facts]
+									  : f->name,
 				    .field = &rfl_ledger_fields[f->column],
 				    .at = row_at,
 				    .size = sizeof(struct rfl_ledger_row *) };
@@ -129,20 +133,18 @@ struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people, co
 	struct rfl_table *t;
 	size_t n = 0;
 
-	/* People see the facts that name a configuration and those that vary, programs all but
-	 * notes. */
+	/* People see the facts that name a configuration and those that vary, programs all that
+	 * identify its speed. */
 	for (size_t i = 0; i < r->n; i++) {
 		rfl_facts_apart_add(&apart, r->configs[i].row);
 		given |= isnan(r->configs[i].efficiency) ? 0 : EFFICIENCY;
 	}
 	for (size_t i = 0; i < rfl_nfacts; i++) {
-		bool shown = rfl_facts[i].role != RFL_FACT_NOTE;
+		bool shown = (i >= NAMING_FACTS && rfl_facts_apart_told(&apart, i)) ||
+			     (!people && (rfl_facts[i].identity & RFL_IDENTITY_SPEED));
 
-		if (people) {
-			shown = i >= NAMING_FACTS && rfl_facts_apart_told(&apart, i);
-			for (size_t k = 0; i < NAMING_FACTS && k < r->n && !shown; k++)
-				shown = rfl_fact_known(&rfl_facts[i], r->configs[k].row);
-		}
+		for (size_t k = 0; i < NAMING_FACTS && k < r->n && !shown; k++)
+			shown = rfl_fact_known(&rfl_facts[i], r->configs[k].row);
 		if (shown)
 			columns[n++] = column_of(&rfl_facts[i], offsetof(struct summary, c.row));
 	}
@@ -236,9 +238,10 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	bool varies = false;
 
 	if (f == c->by || (c->by && f->column == RFL_LEDGER_AT_env) ||
-	    (!people && (f->role == RFL_FACT_WORK || (c->by && f->role == RFL_FACT_WAY))))
+	    (!people &&
+	     (f->identity == RFL_IDENTITY_BOTH || (c->by && f->identity == RFL_IDENTITY_SPEED))))
 		return true;
-	if (f->role == RFL_FACT_NOTE || f->column == RFL_LEDGER_AT_micro_batch)
+	if (!(f->identity & RFL_IDENTITY_BOTH) || f->column == RFL_LEDGER_AT_micro_batch)
 		return false;
 	if (f->column == RFL_LEDGER_AT_model || f->column == RFL_LEDGER_AT_precision ||
 	    f->column == RFL_LEDGER_AT_batch)
@@ -246,7 +249,7 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	for (size_t i = 0; i < c->n && people && !varies; i++) {
 		const struct rfl_ledger_row *row = row_of(c, &c->pairs[i]);
 
-		if (!rfl_fact_known(f, row))
+		if (!(f->identity & rfl_facts_identity(row)) || !rfl_fact_known(f, row))
 			continue;
 		varies = first && !rfl_fact_same(f, first, row);
 		first = row;
@@ -254,57 +257,84 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	return varies;
 }
 
-/* Return true if a fact other than `by` is known on both sides of a pair and differs. micro_batch
- * follows from batch and accum. */
-static bool differs(const struct rfl_comparison *c, const struct rfl_compared *p,
-		    const struct rfl_fact *f)
+/* The values of a fact in the runs of a side: "5.10, 6.1". Only a fact that identifies nothing can
+ * have several. "": unknown. */
+static const char *values_of(const struct rfl_repeats_config *side, const struct rfl_fact *f,
+			     char number[RFL_NUM_MAX], struct rfl_buf *out)
 {
-	return p->a && p->b && f != c->by && f->column != RFL_LEDGER_AT_micro_batch &&
-	       !rfl_fact_same(f, p->a->row, p->b->row) && rfl_fact_known(f, p->a->row) &&
-	       rfl_fact_known(f, p->b->row);
+	const struct rfl_field *field = &rfl_ledger_fields[f->column];
+	const char *last = NULL, *next;
+
+	if (f->identity != RFL_IDENTITY_NEITHER || side->n == 0)
+		return rfl_field_write(field, side->row, number);
+	for (rfl_buf_reset(out);; last = next) {
+		next = NULL;
+		for (size_t i = 0; i < side->n; i++) {
+			const char *text = *rfl_field_text_at(field, side->runs[i].run->like);
+
+			if (text && (!last || strcmp(text, last) > 0) &&
+			    (!next || strcmp(text, next) < 0))
+				next = text;
+		}
+		if (!next)
+			return rfl_buf_str(out);
+		rfl_buf_printf(out, "%s%s", last ? ", " : "", next);
+	}
 }
 
-static void put_difference(const struct rfl_compared *p, const struct rfl_fact *f,
-			   struct rfl_buf *out)
+/* Write "threads 2 -> 4" if a fact other than `by` is known on both sides of a pair and differs.
+ * micro_batch follows from batch and accum; the speed of a burst does not depend on what identifies
+ * a training. @return whether it does */
+static bool put_difference(const struct rfl_comparison *c, const struct rfl_compared *p,
+			   const struct rfl_fact *f, struct rfl_buf *out)
 {
-	char x[RFL_NUM_MAX], y[RFL_NUM_MAX];
+	char numbers[2][RFL_NUM_MAX];
+	struct rfl_buf lists[2] = { { .len = 0 }, { .len = 0 } };
+	const char *a, *b;
+	bool differs;
 
-	rfl_buf_printf(out, "%s %s -> %s", f->name,
-		       rfl_field_write(&rfl_ledger_fields[f->column], p->a->row, x),
-		       rfl_field_write(&rfl_ledger_fields[f->column], p->b->row, y));
+	if (!p->a || !p->b || f == c->by || f->column == RFL_LEDGER_AT_micro_batch ||
+	    (f->identity && !(f->identity & rfl_facts_identity(p->a->row))))
+		return false;
+	a = values_of(p->a, f, numbers[0], &lists[0]);
+	b = values_of(p->b, f, numbers[1], &lists[1]);
+	differs = *a && *b && strcmp(a, b) != 0;
+	if (differs)
+		rfl_buf_printf(out, "%s%s %s -> %s", out->len ? "; " : "", f->name, a, b);
+	rfl_buf_fini(&lists[0]);
+	rfl_buf_fini(&lists[1]);
+	return differs;
 }
 
 /* Writes one line per fact: "differs: threads 2 -> 4 (9 of 9)". */
 static void note_differences(struct rfl_table *t, const struct rfl_comparison *c)
 {
+	struct rfl_buf first, text;
 	size_t pairs = 0;
 
+	rfl_buf_init(&first, 0);
+	rfl_buf_init(&text, 0);
 	for (size_t i = 0; i < c->n; i++)
 		pairs += c->pairs[i].a && c->pairs[i].b;
 	for (size_t k = 0; k < rfl_nfacts; k++) {
-		const struct rfl_compared *first = NULL;
-		struct rfl_buf text;
-		size_t n = 0;
 		bool alike = true;
+		size_t n = 0;
 
+		rfl_buf_reset(&first);
 		for (size_t i = 0; i < c->n; i++) {
-			const struct rfl_compared *p = &c->pairs[i];
-
-			if (!differs(c, p, &rfl_facts[k]))
+			rfl_buf_reset(&text);
+			if (!put_difference(c, &c->pairs[i], &rfl_facts[k], n ? &text : &first))
 				continue;
-			first = first ? first : p;
-			alike = alike && rfl_fact_same(&rfl_facts[k], first->a->row, p->a->row) &&
-				rfl_fact_same(&rfl_facts[k], first->b->row, p->b->row);
+			alike = alike &&
+				(n == 0 || strcmp(rfl_buf_str(&text), rfl_buf_str(&first)) == 0);
 			n++;
 		}
-		if (!first)
-			continue;
-		rfl_buf_init(&text, 0);
-		put_difference(first, &rfl_facts[k], &text);
-		rfl_table_note(t, "differs: %s (%zu of %zu%s)", rfl_buf_str(&text), n, pairs,
-			       alike ? "" : ", in several ways; first shown");
-		rfl_buf_fini(&text);
+		if (n)
+			rfl_table_note(t, "differs: %s (%zu of %zu%s)", rfl_buf_str(&first), n,
+				       pairs, alike ? "" : ", in several ways; first shown");
 	}
+	rfl_buf_fini(&first);
+	rfl_buf_fini(&text);
 }
 
 struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool people,
@@ -358,10 +388,7 @@ struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool peop
 		}
 		rfl_buf_reset(&differences);
 		for (size_t i = 0; i < rfl_nfacts; i++)
-			if (differs(c, p, &rfl_facts[i])) {
-				rfl_buf_puts(&differences, differences.len ? "; " : "");
-				put_difference(p, &rfl_facts[i], &differences);
-			}
+			(void)put_difference(c, p, &rfl_facts[i], &differences);
 		row.differences = words_of(&differences);
 		rfl_table_add(t, &row, 1, sizeof(row));
 	}

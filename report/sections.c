@@ -117,7 +117,6 @@ static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 
 		if (apart.first[i] && !apart.differs[i] &&
 		    rfl_fact_known(&rfl_facts[i], apart.first[i]) &&
-		    rfl_facts[i].role != RFL_FACT_NOTE &&
 		    rfl_facts[i].column != RFL_LEDGER_AT_env &&
 		    rfl_facts[i].column != RFL_LEDGER_AT_micro_batch &&
 		    !(rfl_facts[i].column == RFL_LEDGER_AT_layout && sequences)) {
@@ -249,10 +248,11 @@ void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 	}
 	rfl_buf_puts(&out, r->command);
 	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "The runs are reconstructed from the facts in the ledger, one command per "
-		      "configuration, without options that have their default. The ledger has "
-		      "neither the folder of the data (--data) nor that of the results "
-		      "(--log-dir). The last command writes this report.");
+		      "One command per configuration, without options that have their default. "
+		      "They write to the folder logs, or to the one of --log-dir. Commands of runs "
+		      "of an older version are reconstructed from the columns of the ledger, and "
+		      "lack what these do not have, such as the folder of the data (--data). The "
+		      "last command writes this report.");
 	rfl_page_text(page, RFL_BLOCK_CODE, "%s", rfl_buf_str(&out));
 	page->failed |= out.failed;
 	rfl_buf_fini(&out);

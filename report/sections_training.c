@@ -12,9 +12,12 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "ledger/facts.h"
 #include "plot/chart.h"
 #include "report/complexity.h"
 #include "report/training.h"
+
+#define SAME_TRAINING ((unsigned)RFL_IDENTITY_TRAINING | RFL_IDENTITY_REPEAT)
 
 /* The trainings with equal settings, on one or more devices. */
 struct group {
@@ -26,13 +29,6 @@ struct rfl_trainings {
 	size_t n;
 	struct group *groups;
 	const char *unread; /* messages on files of epochs that cannot be read; "" */
-};
-
-static const enum rfl_ledger_at same_settings[] = {
-	RFL_LEDGER_AT_model,   RFL_LEDGER_AT_data_mode,    RFL_LEDGER_AT_precision,
-	RFL_LEDGER_AT_batch,   RFL_LEDGER_AT_img_size,     RFL_LEDGER_AT_optimizer,
-	RFL_LEDGER_AT_lr,      RFL_LEDGER_AT_weight_decay, RFL_LEDGER_AT_momentum,
-	RFL_LEDGER_AT_augment, RFL_LEDGER_AT_seed,
 };
 
 const char *rfl_report__beside(const struct rfl_report *r, struct rfl_page *page,
@@ -93,6 +89,15 @@ static bool read_training(const struct rfl_report *r, struct rfl_page *page, siz
 	return true;
 }
 
+/* The first training that has epochs; the first of all if none has. */
+static const struct rfl_training *first_with_epochs(const struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->trainings[i].epochs->n > 0)
+			return &g->trainings[i];
+	return g->trainings;
+}
+
 struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t nrows = r->runs ? r->runs->ledger->nrows : 0;
@@ -109,15 +114,16 @@ struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, stru
 	*ret = (struct rfl_trainings){ .groups = groups, .unread = "" };
 	for (size_t i = 0; i < nrows && !page->failed; i++)
 		n += read_training(r, page, i, ret, &all[n]);
-	while (n > 0) { /* move those with the settings of the first */
+	while (n > 0) { /* move those with the settings of the first that has epochs */
 		struct group *g = &groups[ret->n++];
-		const struct rfl_ledger_row *first = all->row;
+		const struct rfl_ledger_row *first;
 		size_t left = 0;
 
+		*g = (struct group){ .n = n, .trainings = all };
+		first = first_with_epochs(g)->row;
 		*g = (struct group){ .trainings = sorted };
 		for (size_t i = 0; i < n; i++)
-			if (rfl_ledger_same(same_settings, RFL_ARRAY_LEN(same_settings), first,
-					    all[i].row))
+			if (rfl_facts_agree(first, all[i].row, SAME_TRAINING))
 				g->trainings[g->n++] = all[i];
 			else
 				all[left++] = all[i];
@@ -125,15 +131,6 @@ struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, stru
 		n = left;
 	}
 	return ret;
-}
-
-/* The first training that has epochs; the first of all if none has. */
-static const struct rfl_training *first_with_epochs(const struct group *g)
-{
-	for (size_t i = 0; i < g->n; i++)
-		if (g->trainings[i].epochs->n > 0)
-			return &g->trainings[i];
-	return g->trainings;
 }
 
 /* If there are no trainings, say how to train. */
@@ -200,37 +197,19 @@ static void put_rates(const struct rfl_epochs *e, struct rfl_buf *out)
 
 static void settings_table(const struct group *g, struct rfl_page *page)
 {
-	static const struct {
-		enum rfl_ledger_at column;
-		const char *name;
-	} settings[] = {
-		{ RFL_LEDGER_AT_model, "Network" },
-		{ RFL_LEDGER_AT_params, "Parameters" },
-		{ RFL_LEDGER_AT_data_mode, "Data set" },
-		{ RFL_LEDGER_AT_img_size, "Image size" },
-		{ RFL_LEDGER_AT_classes, "Classes" },
-		{ RFL_LEDGER_AT_batch, "Batch size" },
-		{ RFL_LEDGER_AT_precision, "Precision" },
-		{ RFL_LEDGER_AT_optimizer, "Optimizer" },
-		{ RFL_LEDGER_AT_momentum, "Momentum" },
-		{ RFL_LEDGER_AT_weight_decay, "Weight decay" },
-		{ RFL_LEDGER_AT_augment, "Flips, rotations or crops (1: yes)" },
-		{ RFL_LEDGER_AT_workers, "Loader threads" },
-		{ RFL_LEDGER_AT_seed, "Seed" },
-	};
 	struct rfl_table *t = rfl_table_new(of_settings, RFL_ARRAY_LEN(of_settings));
 	const struct rfl_training *of = first_with_epochs(g);
 	char number[RFL_NUM_MAX];
 	struct rfl_buf text;
 
 	rfl_buf_init(&text, 0);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(settings); i++) {
-		const struct rfl_field *f = &rfl_ledger_fields[settings[i].column];
+	for (size_t i = 0; i < rfl_nfacts; i++) {
+		const struct rfl_fact *f = &rfl_facts[i];
 
-		if (!rfl_field_known(f, of->row))
+		if (!(f->identity & SAME_TRAINING) || !rfl_fact_known(f, of->row))
 			continue;
-		rfl_table_text(t, settings[i].name);
-		rfl_table_text(t, rfl_field_write(f, of->row, number));
+		rfl_table_text(t, f->name);
+		rfl_table_text(t, rfl_field_write(&rfl_ledger_fields[f->column], of->row, number));
 	}
 	for (size_t i = 0; i < g->n; i++) {
 		const struct rfl_ledger_row *row = g->trainings[i].row;
@@ -339,59 +318,22 @@ void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *pa
 				  "Loss, accuracy and time of training and test in each epoch");
 }
 
-/* Append the options of a learning rate in equal steps, if it explains all epochs: the ledger has
- * only the rates. @return false: it does not */
-static bool put_schedule(const struct rfl_epochs *e, struct rfl_buf *out)
+/* The command of a training of an older version: its row has neither the folder of its data nor the
+ * schedule of its learning rate. */
+static void put_old_command(const struct rfl_training *t, struct rfl_buf *out)
 {
-	size_t step = 1;
-	double gamma;
+	const struct rfl_ledger_row *row = t->row;
 
-	while (step < e->n && !(fabs(e->rows[step].lr - e->rows[0].lr) > 0))
-		step++;
-	if (step >= e->n) {
-		if (e->n > 5) /* the first step of the default */
-			rfl_buf_puts(out, " --lr-step 0");
-		return true;
-	}
-	gamma = e->rows[step].lr / e->rows[0].lr;
-	for (size_t i = 0; i < e->n; i++) {
-		const double lr = e->rows[0].lr * pow(gamma, (double)(i / step));
-
-		if (fabs(e->rows[i].lr - lr) > 1e-6 * lr)
-			return false;
-	}
-	rfl_buf_printf(out, " --lr-step %zu --lr-gamma %.4g", step, gamma);
-	return true;
-}
-
-/* The command of a group: the folders are not in the ledger. */
-static void put_command(const struct group *g, struct rfl_buf *out)
-{
-	const struct rfl_training *of = first_with_epochs(g);
-	const struct rfl_ledger_row *row = of->row;
-
-	rfl_buf_puts(out, "roofline train --data DIR --devices ");
-	for (size_t i = 0; i < g->n; i++) {
-		const char *device = g->trainings[i].row->backend;
-		size_t k = 0;
-
-		while (k < i && !rfl_text_same(g->trainings[k].row->backend, device))
-			k++;
-		if (k == i)
-			rfl_buf_printf(out, "%s%s", i ? "," : "",
-				       device ? device : g->trainings[i].device);
-	}
-	rfl_buf_puts(out, " --arch ");
+	if (!row->model || !row->data_mode || !row->precision || !row->optimizer)
+		return;
+	rfl_buf_printf(out, "roofline train --data DIR --devices %s --arch ", t->device);
 	rfl_text_shell_word(row->model, out);
 	rfl_buf_printf(out,
 		       " --dataset %s --epochs %zu --batch-size %lld --precision %s --optimizer %s "
-		       "--lr %.6g --weight-decay %.6g --seed %lld",
-		       row->data_mode, of->epochs->n, (long long)row->batch, row->precision,
-		       row->optimizer, of->epochs->n ? of->epochs->rows->lr : row->lr,
-		       row->weight_decay, (long long)row->seed);
-	if (of->epochs->n && !put_schedule(of->epochs, out))
-		rfl_buf_puts(out, " --lr-step N --lr-gamma G");
-	rfl_buf_puts(out, row->augment == 0 ? " --no-augment\n" : "\n");
+		       "--lr %.6g --weight-decay %.6g --seed %lld%s\n",
+		       row->data_mode, t->epochs->n, (long long)row->batch, row->precision,
+		       row->optimizer, row->lr, row->weight_decay, (long long)row->seed,
+		       row->augment == 0 ? " --no-augment" : "");
 }
 
 void rfl_report__training_commands(const struct rfl_report *r, struct rfl_page *page)
@@ -399,19 +341,25 @@ void rfl_report__training_commands(const struct rfl_report *r, struct rfl_page *
 	struct rfl_buf out;
 
 	rfl_buf_init(&out, 0);
-	for (size_t i = 0; i < r->trainings->n; i++) {
-		const struct group *g = &r->trainings->groups[i];
-		const struct rfl_ledger_row *row = first_with_epochs(g)->row;
+	for (size_t i = 0; i < r->trainings->n; i++)
+		for (size_t k = 0; k < r->trainings->groups[i].n; k++) {
+			const struct rfl_training *t = &r->trainings->groups[i].trainings[k];
+			const char *line;
 
-		if (row->model && row->data_mode && row->precision && row->optimizer)
-			put_command(g, &out);
-	}
+			if (!t->row->command) {
+				put_old_command(t, &out);
+				continue;
+			}
+			line = rfl_page_printf(page, "%s\n", t->row->command);
+			if (!strstr(rfl_buf_str(&out), line)) /* else a repeat */
+				rfl_buf_puts(&out, line);
+		}
 	rfl_buf_puts(&out, r->command);
 	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "The trainings are reconstructed from the ledger, which does not have the "
-		      "folder of the data, DIR, or the angles of the rotation; the schedule of "
-		      "the learning rate is that of the epochs. The last command writes this "
-		      "report.");
+		      "The commands of the trainings, as run; they write to the folder logs, or to "
+		      "the one of --log-dir. A command with DIR is reconstructed from a row of an "
+		      "older version, which has neither the folder of the data nor the schedule of "
+		      "the learning rate. The last command writes this report.");
 	rfl_page_text(page, RFL_BLOCK_CODE, "%s", rfl_buf_str(&out));
 	page->failed |= out.failed;
 	rfl_buf_fini(&out);

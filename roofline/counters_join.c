@@ -108,7 +108,7 @@ static const enum rfl_ledger_at facts[] = {
 	RFL_LEDGER_AT_optimizer, RFL_LEDGER_AT_micro_batch,    RFL_LEDGER_AT_accum,
 	RFL_LEDGER_AT_img_size,  RFL_LEDGER_AT_classes,        RFL_LEDGER_AT_context_length,
 	RFL_LEDGER_AT_engine,    RFL_LEDGER_AT_engine_version, RFL_LEDGER_AT_device_name,
-	RFL_LEDGER_AT_attention,
+	RFL_LEDGER_AT_attention, RFL_LEDGER_AT_net_digest,
 };
 enum { NAMED = 4, JOINING = 5 }; /* without and with the batch */
 

@@ -15,21 +15,6 @@
 #include "ledger/step.h"
 #include "roofline/parts.h"
 
-static uint64_t hash_of_hash(const void *item)
-{
-	const struct rfl_run *run = item;
-
-	return rfl_hash64(0, run->like->config_hash, strlen(run->like->config_hash));
-}
-
-static bool same_hash(const void *x, const void *y)
-{
-	const struct rfl_run *a = x, *b = y;
-
-	return strcmp(a->like->config_hash, b->like->config_hash) == 0 &&
-	       strcmp(a->like->env, b->like->env) == 0;
-}
-
 char *rfl_merge__keep(struct rfl_merge_job *job, struct rfl_buf *take_text)
 {
 	char *text = rfl_arena_strdup(job->arena, rfl_buf_str(take_text));
@@ -76,18 +61,16 @@ static void leave_out(struct rfl_merge_job *job, const struct rfl_run *run, cons
 	rfl_buf_printf(notes, ": %s\n", why);
 }
 
-/* Add a configuration if it has a roof.
- * @param hashes  the first runs with each config_hash and environment */
+/* Add a configuration if it has a roof. */
 static enum rfl_rc add_config(struct rfl_merge_job *job, const struct rfl_repeats_config *from,
-			      struct rfl_row_index *hashes, struct rfl_err *err)
+			      struct rfl_err *err)
 {
 	const struct rfl_runs *runs = job->in->runs;
-	const struct rfl_run *run = from->runs[0].run, *first;
+	const struct rfl_run *run = from->runs[0].run;
 	const struct rfl_ledger_row *row = run->like;
 	const double samples = (double)row->batch;
 	/* These columns are required to find the FLOPs and the roof. */
 	const char *lacks = !row->mode ? "mode" : !row->backend ? "backend" : NULL;
-	size_t i;
 	enum rfl_rc rc;
 
 	if (lacks) {
@@ -120,22 +103,6 @@ static enum rfl_rc add_config(struct rfl_merge_job *job, const struct rfl_repeat
 		.flops_why = "",
 		.bytes_why = "",
 	};
-
-	/* Rows with equal config_hash must have equal work. */
-	if (!row->config_hash)
-		return RFL_OK;
-	rc = rfl_row_index_put(hashes, run, &i, err);
-	if (rc != RFL_OK)
-		return rc;
-	first = hashes->rows[i];
-	for (size_t k = 0; k < rfl_nfacts; k++)
-		if (rfl_facts[k].role == RFL_FACT_WORK &&
-		    !rfl_fact_same(&rfl_facts[k], first->like, row))
-			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s:%zu: has the config_hash %s of line %zu but a "
-					"different '%s'; restore the row that was edited",
-					runs->files[0].path, run->line, row->config_hash,
-					first->line, rfl_facts[k].name);
 	return RFL_OK;
 }
 
@@ -145,7 +112,6 @@ static enum rfl_rc group(struct rfl_merge_job *job, struct rfl_err *err)
 		.metric = &rfl_ledger_metrics[0], /* samples_per_s */
 		.filters = { { RFL_LEDGER_AT_env, job->options->envs, job->options->nenvs } },
 	};
-	struct rfl_row_index hashes = { .hash = hash_of_hash, .alike = same_hash };
 	enum rfl_rc rc = rfl_repeats_new(job->in->runs, &o, &job->repeats, err);
 	const struct rfl_repeats *r = job->repeats;
 
@@ -153,12 +119,9 @@ static enum rfl_rc group(struct rfl_merge_job *job, struct rfl_err *err)
 		return rc;
 	rfl_buf_puts(&job->report->notes, rfl_buf_str(&r->notes));
 	job->configs = rfl_alloc_array(r->n, sizeof(*job->configs));
-	if (!job->configs)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		if (r->configs[i].n > 0)
-			rc = add_config(job, &r->configs[i], &hashes, err);
-	rfl_row_index_fini(&hashes);
+			rc = add_config(job, &r->configs[i], err);
 	return rc;
 }
 
@@ -184,7 +147,7 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 		.model = row->model,
 		.precision = row->precision,
 		.mode = row->mode,
-		.optimizer = row->optimizer,
+		.optimizer = rfl_step_optimizer(row),
 		.no_momentum =
 			row->momentum == 0, /* momentum is used unless the file specifies 0 */
 		.batch = rfl_merge__batch(row),
@@ -451,8 +414,6 @@ static void name_variants(struct rfl_merge_job *job, struct rfl_points *points)
 	struct member *members = rfl_arena_array(job->arena, points->n, sizeof(*members));
 	size_t n = 0, end;
 
-	if (!members)
-		return;
 	for (size_t i = 0; i < job->n; i++)
 		if (!job->configs[i].missing) {
 			members[n] = (struct member){ .point = &points->points[n],

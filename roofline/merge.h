@@ -98,8 +98,8 @@ struct rfl_merge_report {
  * @param ret  set on success only; may be empty; release with rfl_points_free()
  * @param report  set on success and failure; the caller releases its notes
  * @return RFL_OK; RFL_EMISSING with all missing facts, the runs that need them and the commands
- * that supply them; RFL_EFORMAT: rows have equal config_hash but different work, or two captures
- * count the same quantity; RFL_ENOTFOUND: no row has a selected environment
+ * that supply them; RFL_EFORMAT: two captures count the same quantity; RFL_ENOTFOUND: no row has a
+ * selected environment
  */
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report,

@@ -91,6 +91,9 @@ struct rfl_engine_device {
 	int64_t memory_bytes;                                        /**< -1: unknown */
 };
 
+/** The default of rfl_world.bucket_bytes, as in PyTorch's DDP. */
+#define RFL_WORLD_BUCKET_BYTES ((int64_t)25 << 20)
+
 /** Processes that train together (data-parallel). A single process has rank 0 and size 1, and needs
  * no address. */
 struct rfl_world {

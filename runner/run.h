@@ -90,6 +90,9 @@ typedef enum rfl_rc (*rfl_run_source_fn)(const char *backend, const struct rfl_s
 struct rfl_run_host {
 	const char *command_line;     /**< as the user wrote it, for the time log */
 	const char *cell;             /**< id of the matrix cell, for the row; NULL: none */
+	/** Append the command that repeats the run, for its row. NULL: unknown */
+	void (*command)(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
+			struct rfl_buf *out);
 	int64_t requested_batch;      /**< requested samples per step; 0: as configured */
 	rfl_run_source_fn source_for; /**< for config->in_process only; NULL: rfl_source_for */
 	/** NULL-terminated command of the child, which must call rfl_run_child(). */
@@ -205,8 +208,8 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out);
 /** Whether a measured run with --backend auto used the CPU, because no GPU is usable. */
 bool rfl_run_found_no_gpu(const struct rfl_ledger_row *row);
 
-/** Append a 'roofline run' command with the options that a ledger row records, except those at
- * their default. Rows record neither the data folder nor the log folder. */
+/** Append the command of a ledger row or, if an older version wrote it, a 'roofline run' command
+ * with the options that its columns record, except those at their default. */
 void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out);
 
 #endif

@@ -70,6 +70,7 @@ static enum rfl_rc load_metric(struct inputs *in, struct rfl_err *err)
 
 	while (strcmp(rfl_ledger_metric_names[args.metric], in->kind->metric) != 0)
 		args.metric++;
+	args.losses = in->kind->losses;
 	rc = rfl_cli_load_repeats(args.metrics.items, args.metrics.n, &args, args.env.items,
 				  args.env.n, in->kind->axis ? RFL_ROWS_SHORT : RFL_ROWS_WHOLE,
 				  &in->runs, &in->repeats, err);

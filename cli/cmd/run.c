@@ -213,6 +213,7 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 	const struct rfl_run_host host = {
 		.command_line = command_line,
 		.cell = cell,
+		.command = asked->epochs > 0 ? rfl_train_write_command : rfl_run_write_command,
 		.child_argv = child,
 		.child_env = env,
 		.visible_gpus = getenv("CUDA_VISIBLE_DEVICES"),

@@ -1,10 +1,13 @@
 /* run_config.c - check the options of a run and convert them to its configuration. */
 #include "cli/cmd/run_config.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
+#include "base/text.h"
 #include "cli/inputs.h"
 #include "complexity/zoo.h"
 #include "runner/burst/counted.h"
@@ -19,12 +22,13 @@ enum { GLOO = 1, NCCL = 2 };
 #define AT(member) offsetof(struct rfl_run_args, member)
 
 const struct rfl_opt rfl_run_opts[] = {
-#define FACT(kind_, member_, role_, column_, ...) \
-	{ .kind = RFL_OPT_##kind_,                \
-	  .offset = AT(config.member_),           \
-	  .given = AT(given.member_),             \
+#define FACT(kind_, member_, identity_, column_, ...) \
+	{ .kind = RFL_OPT_##kind_,                    \
+	  .offset = AT(config.member_),               \
+	  .given = AT(given.member_),                 \
 	  __VA_ARGS__ },
-#define RAW(kind_, member_, ...) { .kind = RFL_OPT_##kind_, .offset = AT(member_), __VA_ARGS__ },
+#define RAW(kind_, member_, identity_, ...) \
+	{ .kind = RFL_OPT_##kind_, .offset = AT(member_), __VA_ARGS__ },
 #include "runner/run/facts.inc"
 	{ .name = NULL },
 };
@@ -63,7 +67,7 @@ static const char *from_environment(const char *name, void *ctx)
 static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *ret,
 			      struct rfl_err *err)
 {
-	struct rfl_world w = { .size = 1, .local_size = -1, .interconnect = "auto" };
+	struct rfl_world w = { .size = 1, .local_size = -1 };
 	int64_t n = 0;
 
 	if (a->world && strcmp(a->world, "env") == 0) {
@@ -84,11 +88,9 @@ static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *re
 					a->world, MOST_LOCAL);
 		w.size = w.local_size = (int)n;
 	}
-	if (a->world) {
-		w.interconnect = rfl_run_interconnects[a->interconnect];
-		w.timeout_s = a->world_timeout_s;
-		w.bucket_bytes = (int64_t)(a->bucket_mb * (1 << 20));
-	}
+	w.interconnect = rfl_run_interconnects[a->interconnect];
+	w.timeout_s = a->world_timeout_s;
+	w.bucket_bytes = (int64_t)(a->bucket_mb * (1 << 20));
 	*ret = w;
 	return RFL_OK;
 }
@@ -140,6 +142,52 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 	ret->places = rfl_cli_places(cli);
 	ret->nvtx_injection = getenv("NVTX_INJECTION64_PATH");
 	return RFL_OK;
+}
+
+void rfl_run_forget_records(struct rfl_run_config *c, const struct rfl_ledger_row *row)
+{
+	c->label = c->log_dir = NULL;
+	c->env = row->env;
+	c->device = RFL_RUN_DEVICE_AUTO;
+	for (int i = 0; rfl_device_names[i]; i++)
+		if (rfl_text_same(rfl_device_names[i], row->backend))
+			c->device = i;
+	c->oom = RFL_OOM_RECORD;
+	c->timeout_s = 0;
+	c->in_process = c->resume = false;
+}
+
+void rfl_run_write_command(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
+			   struct rfl_buf *out)
+{
+	struct rfl_run_args a = {
+		.config = *c,
+		.bucket_mb = (double)c->world.bucket_bytes / (1 << 20),
+		.world_timeout_s = c->world.timeout_s,
+	};
+	char until[sizeof("stdrel=") + RFL_NUM_MAX], number[RFL_NUM_MAX];
+	const char *sets[sizeof(c->counter_sets) * CHAR_BIT];
+
+	rfl_run_forget_records(&a.config, row);
+	if (!c->data_dir)
+		a.config.workers = -1;
+	if (c->until_stdrel > 0) {
+		(void)snprintf(until, sizeof(until), "stdrel=%s",
+			       rfl_num_exact(c->until_stdrel, number));
+		a.until = until;
+	}
+	if (c->world.size > 1) {
+		(void)snprintf(number, sizeof(number), "%d", c->world.size);
+		a.world = rfl_text_same(c->world.launcher, "roofline") ? number : "env";
+		while (rfl_run_interconnects[a.interconnect] &&
+		       !rfl_text_same(rfl_run_interconnects[a.interconnect], c->world.interconnect))
+			a.interconnect++;
+	}
+	a.counter_sets.items = sets;
+	for (int bit = 0; rfl_counter_set_names[bit]; bit++)
+		if (c->counter_sets >> bit & 1)
+			sets[a.counter_sets.n++] = rfl_counter_set_names[bit];
+	rfl_opt_write(&rfl_cmd_run, &a, out);
 }
 
 enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *const *argv,

@@ -34,6 +34,16 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *const *argv,
 				 struct rfl_run_config *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Replace the options that say where a run is recorded, and what happens if it fails, by their
+ * defaults, and those that its row knows better by what ran. */
+void rfl_run_forget_records(struct rfl_run_config *config, const struct rfl_ledger_row *row);
+
+/** Append the command that repeats a run, or a training: for struct rfl_run_host. */
+void rfl_run_write_command(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
+			   struct rfl_buf *out);
+void rfl_train_write_command(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
+			     struct rfl_buf *out);
+
 /**
  * Execute a run: catch signals, show progress, write the row. With --oom shrink or search, there
  * may be several rows; the result is that of the requested batch, or of the largest that fits.

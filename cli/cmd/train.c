@@ -21,6 +21,8 @@
 #include "rfl_config.h"
 #include "runner/env/record.h"
 
+extern const struct rfl_cmd rfl_cmd_train;
+
 static const char *const dataset_choices[] = { "auto",    "imagefolder", "imagefolder-cached",
 					       "cifar10", "mnist",       NULL };
 
@@ -493,6 +495,18 @@ done:
 	json_decref(environments);
 	rfl_buf_fini(&text);
 	return rc;
+}
+
+void rfl_train_write_command(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
+			     struct rfl_buf *out)
+{
+	const char *device = row->backend ? row->backend : rfl_run_device_choices[c->device + 1];
+	struct train_args a = { .run = *c, .devices = { .n = 1, .items = &device } };
+
+	rfl_run_forget_records(&a.run, row);
+	while (strcmp(dataset_choices[a.dataset], rfl_data_kind_names[c->data_kind]) != 0)
+		a.dataset++;
+	rfl_opt_write(&rfl_cmd_train, &a, out);
 }
 
 static enum rfl_rc train_child(struct rfl_cli *cli, const void *args, struct rfl_err *err)

@@ -7,6 +7,7 @@
 #include "cli/opt/opt.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,6 +256,43 @@ void rfl_opt_free(const struct rfl_cmd *cmd, void *args)
 	}
 	if (cmd->operands)
 		list_fini(args);
+}
+
+void rfl_opt_write(const struct rfl_cmd *cmd, const void *args, struct rfl_buf *out)
+{
+	rfl_buf_printf(out, "roofline %s", cmd->name);
+	for (const struct rfl_opt *row = cmd->opts; row->name; row++) {
+		const void *at = (const char *)args + row->offset;
+		const struct rfl_opt_list *list = at;
+		const char *text = NULL, *def = row->def;
+		char number[RFL_NUM_MAX], exact[RFL_NUM_MAX];
+		struct rfl_buf items = { .len = 0 };
+		double value;
+
+		if (row->kind == RFL_OPT_FLAG && *(const bool *)at)
+			rfl_buf_printf(out, " --%s", row->name);
+		else if (row->kind == RFL_OPT_TEXT)
+			text = *(const char *const *)at;
+		else if (row->kind == RFL_OPT_CHOICE)
+			text = row->choices[*(const int *)at - row->first];
+		else if (row->kind == RFL_OPT_INT &&
+			 snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at) > 0)
+			text = number;
+		else if (row->kind == RFL_OPT_REAL)
+			text = rfl_num_exact(*(const double *)at, number);
+		if (row->kind == RFL_OPT_REAL && def &&
+		    rfl_num_parse_double(def, row->name, &value, NULL) == RFL_OK)
+			def = rfl_num_exact(value, exact);
+		for (size_t i = 0; row->kind == RFL_OPT_LIST && i < list->n; i++) {
+			rfl_buf_printf(&items, "%s%s", i ? "," : "", list->items[i]);
+			text = rfl_buf_str(&items);
+		}
+		if (text && *text && !rfl_text_same(text, def)) {
+			rfl_buf_printf(out, " --%s ", row->name);
+			rfl_text_shell_word(text, out);
+		}
+		rfl_buf_fini(&items);
+	}
 }
 
 /* ---- rows ---- */

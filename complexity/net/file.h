@@ -31,6 +31,11 @@ enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_n
 enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The hash of this text, which identifies a network: files that differ only in their layout or
+ * path have the same hash. */
+enum rfl_rc rfl_net_digest(const struct rfl_net *net, char out[17],
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Write the text to a file, atomically. */
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 			 struct rfl_err *err) RFL_WARN_UNUSED;

@@ -245,6 +245,18 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out, struct
 	return rfl_buf_check(out, net->model, err);
 }
 
+enum rfl_rc rfl_net_digest(const struct rfl_net *net, char out[17], struct rfl_err *err)
+{
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	rc = rfl_net_write(net, &text, err);
+	rfl_hash64_text(rfl_hash64(0, text.data, text.len), out);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net, struct rfl_err *err)
 {
 	struct rfl_buf text;

@@ -19,7 +19,7 @@ enum rfl_rc rfl_compare_ratio(const double *a, size_t na, const double *b, size_
 	bool valid = na > 0 && nb > 0;
 	struct rfl_stats_difference d;
 	struct rfl_stats sa, sb;
-	enum rfl_rc rc = logs ? RFL_OK : rfl_no_memory(err, "compare");
+	enum rfl_rc rc = RFL_OK;
 
 	*ret = (struct rfl_speed_ratio){ (double)NAN, (double)NAN, (double)NAN };
 	for (size_t i = 0; rc == RFL_OK && i < na + nb; i++) {
@@ -50,38 +50,11 @@ enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, 
 	return ratio->hi < down ? RFL_SPEED_SLOWER : RFL_SPEED_UNCLEAR;
 }
 
-/* Facts that follow from another one, and may differ when configurations are compared by it. */
-static const struct {
-	enum rfl_ledger_at by, follows;
-} followers[] = {
-	{ RFL_LEDGER_AT_model, RFL_LEDGER_AT_img_size },
-	{ RFL_LEDGER_AT_model, RFL_LEDGER_AT_context_length },
-	{ RFL_LEDGER_AT_model, RFL_LEDGER_AT_vocab },
-	{ RFL_LEDGER_AT_model, RFL_LEDGER_AT_classes },
-	{ RFL_LEDGER_AT_precision, RFL_LEDGER_AT_autocast },
-	{ RFL_LEDGER_AT_batch, RFL_LEDGER_AT_micro_batch },
-	{ RFL_LEDGER_AT_micro_batch, RFL_LEDGER_AT_accum },
-	{ RFL_LEDGER_AT_accum, RFL_LEDGER_AT_micro_batch },
-	{ RFL_LEDGER_AT_optimizer, RFL_LEDGER_AT_optimizer_kernels },
-	{ RFL_LEDGER_AT_data_mode, RFL_LEDGER_AT_augment },
-	{ RFL_LEDGER_AT_data_mode, RFL_LEDGER_AT_workers },
-	{ RFL_LEDGER_AT_data_mode, RFL_LEDGER_AT_prefetch },
-	{ RFL_LEDGER_AT_data_mode, RFL_LEDGER_AT_pin_memory },
-	{ RFL_LEDGER_AT_workers, RFL_LEDGER_AT_prefetch },
-	{ RFL_LEDGER_AT_world_size, RFL_LEDGER_AT_interconnect },
-	{ RFL_LEDGER_AT_world_size, RFL_LEDGER_AT_micro_batch },
-	{ RFL_LEDGER_AT_engine, RFL_LEDGER_AT_engine_id },
-	{ RFL_LEDGER_AT_engine, RFL_LEDGER_AT_engine_version },
-	{ RFL_LEDGER_AT_engine, RFL_LEDGER_AT_optimizer_kernels },
-	{ RFL_LEDGER_AT_engine_id, RFL_LEDGER_AT_engine_version },
-	{ RFL_LEDGER_AT_engine_version, RFL_LEDGER_AT_engine_id },
-};
-
-/* The role of each fact when configurations are matched: WORK must agree, WAY must agree where it
- * varies on one side, NOTE is ignored. */
+/* How each fact is matched: BOTH must agree, others must agree where they vary on one side, NEITHER
+ * is ignored. */
 struct match {
-	enum rfl_fact_role role[RFL_FACTS_MAX];
-	enum rfl_ledger_at keys[4]; /* columns of WORK that every configuration has */
+	enum rfl_identity as[RFL_FACTS_MAX];
+	enum rfl_ledger_at keys[4]; /* columns that must agree and that every configuration has */
 	size_t nkeys;
 };
 
@@ -89,7 +62,7 @@ static struct match match_of(const struct rfl_fact *by)
 {
 	static const enum rfl_ledger_at always[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 						     RFL_LEDGER_AT_precision, RFL_LEDGER_AT_batch };
-	/* another machine may also differ in the facts about the way */
+	/* another machine may also differ in how it computes */
 	const bool strict = by && by->column != RFL_LEDGER_AT_env &&
 			    by->column != RFL_LEDGER_AT_backend &&
 			    by->column != RFL_LEDGER_AT_device_name;
@@ -98,17 +71,16 @@ static struct match match_of(const struct rfl_fact *by)
 	for (size_t k = 0; k < rfl_nfacts; k++) {
 		const enum rfl_ledger_at column = rfl_facts[k].column;
 
-		m.role[k] = rfl_facts[k].role;
-		if (strict && m.role[k] == RFL_FACT_WAY && column != RFL_LEDGER_AT_warmup &&
-		    column != RFL_LEDGER_AT_iters)
-			m.role[k] = RFL_FACT_WORK;
-		for (size_t i = 0; by && i < RFL_ARRAY_LEN(followers); i++)
-			if (followers[i].by == by->column && followers[i].follows == column)
-				m.role[k] = RFL_FACT_WAY;
+		m.as[k] = rfl_facts[k].identity & RFL_IDENTITY_BOTH;
+		if (strict && m.as[k] && column != RFL_LEDGER_AT_warmup &&
+		    column != RFL_LEDGER_AT_iters && column != RFL_LEDGER_AT_epochs)
+			m.as[k] = RFL_IDENTITY_BOTH;
+		if (by && rfl_fact_follows(&rfl_facts[k], by->column))
+			m.as[k] = RFL_IDENTITY_SPEED;
 		if (by && by->column == column)
-			m.role[k] = RFL_FACT_NOTE;
+			m.as[k] = RFL_IDENTITY_NEITHER;
 		for (size_t i = 0; i < RFL_ARRAY_LEN(always); i++)
-			if (always[i] == column && m.role[k] == RFL_FACT_WORK)
+			if (always[i] == column && m.as[k] == RFL_IDENTITY_BOTH)
 				m.keys[m.nkeys++] = column;
 	}
 	return m;
@@ -150,16 +122,14 @@ struct pool {
 	struct rfl_comparison *c;
 };
 
-static enum rfl_rc pool_init(struct pool *p, const struct rfl_repeats *r, size_t n,
-			     const struct rfl_fact *by, double threshold, struct rfl_err *err)
+static void pool_init(struct pool *p, const struct rfl_repeats *r, size_t n,
+		      const struct rfl_fact *by, double threshold)
 {
 	*p = (struct pool){ .match = match_of(by),
 			    .arena = rfl_arena_new(),
 			    .n = n,
 			    .works = { .hash = entry_hash, .alike = entries_alike },
-			    .c = calloc(1, sizeof(*p->c)) };
-	if (!p->arena || !p->c)
-		return rfl_no_memory(err, "compare");
+			    .c = rfl_alloc_array(1, sizeof(*p->c)) };
 	p->entries = rfl_arena_array(p->arena, n, sizeof(*p->entries));
 	p->work = rfl_arena_array(p->arena, n, sizeof(*p->work));
 	p->first = rfl_arena_array(p->arena, n, sizeof(*p->first));
@@ -169,9 +139,6 @@ static enum rfl_rc pool_init(struct pool *p, const struct rfl_repeats *r, size_t
 	p->c->metric = r->metric;
 	p->c->threshold = threshold;
 	p->c->by = by;
-	return p->entries && p->work && p->first && p->next && p->used && p->c->pairs
-		       ? RFL_OK
-		       : rfl_no_memory(err, "compare");
 }
 
 static enum rfl_rc pool_link(struct pool *p, struct rfl_err *err)
@@ -224,15 +191,15 @@ static size_t partner_of(const struct pool *p, size_t i, size_t value, bool once
 {
 	const struct entry key = { &p->match, p->entries[i].config, value };
 	const size_t work = rfl_row_index_find(&p->works, &key);
+	const unsigned identity = rfl_facts_identity(key.config->row);
 	bool must[RFL_FACTS_MAX];
 
 	if (work == SIZE_MAX)
 		return SIZE_MAX;
 	for (size_t k = 0; k < rfl_nfacts; k++)
-		must[k] =
-			p->match.role[k] == RFL_FACT_WORK ||
-			(p->match.role[k] == RFL_FACT_WAY &&
-			 (varies(p, p->work[i], &rfl_facts[k]) || varies(p, work, &rfl_facts[k])));
+		must[k] = (rfl_facts[k].identity & identity) && p->match.as[k] &&
+			  (p->match.as[k] == RFL_IDENTITY_BOTH ||
+			   varies(p, p->work[i], &rfl_facts[k]) || varies(p, work, &rfl_facts[k]));
 	for (size_t j = p->first[work]; j != SIZE_MAX; j = p->next[j]) {
 		bool same = !once || !p->used[j];
 
@@ -268,8 +235,6 @@ static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_c
 		return RFL_OK;
 	}
 	values = rfl_alloc_array(a->n + b->n, sizeof(*values));
-	if (!values)
-		return rfl_no_memory(err, "compare");
 	for (size_t i = 0; i < a->n; i++)
 		values[i] = a->runs[i].value;
 	for (size_t i = 0; i < b->n; i++)
@@ -291,13 +256,13 @@ enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b
 			struct rfl_comparison **ret, struct rfl_err *err)
 {
 	struct pool p;
-	enum rfl_rc rc = pool_init(&p, a, a->n + b->n, NULL, threshold, err);
+	enum rfl_rc rc;
 
-	for (size_t i = 0; rc == RFL_OK && i < p.n; i++)
+	pool_init(&p, a, a->n + b->n, NULL, threshold);
+	for (size_t i = 0; i < p.n; i++)
 		p.entries[i] = i < a->n ? (struct entry){ &p.match, &a->configs[i], 0 }
 					: (struct entry){ &p.match, &b->configs[i - a->n], 1 };
-	if (rc == RFL_OK)
-		rc = pool_link(&p, err);
+	rc = pool_link(&p, err);
 	for (size_t i = 0; i < a->n && rc == RFL_OK; i++) {
 		const size_t j = partner_of(&p, i, 1, true);
 
@@ -363,15 +328,12 @@ enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *b
 	struct values values = { .rows = NULL };
 	size_t *partner = NULL, base = 0;
 	struct pool p;
-	enum rfl_rc rc = pool_init(&p, r, r->n, by, threshold, err);
+	enum rfl_rc rc = RFL_OK;
 
-	if (rc)
-		goto done;
+	pool_init(&p, r, r->n, by, threshold);
 	partner = rfl_arena_array(p.arena, p.n, sizeof(*partner));
 	values.rows = rfl_arena_array(p.arena, p.n, sizeof(const struct rfl_ledger_row *));
-	if (!partner || !values.rows)
-		rc = rfl_no_memory(err, "compare");
-	for (size_t i = 0; i < p.n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < p.n; i++) {
 		struct entry *e = &p.entries[i];
 		char number[RFL_NUM_MAX];
 
@@ -380,13 +342,12 @@ enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *b
 			p.c->unknown++;
 			continue;
 		}
-		if (!rfl_texts_put(&values.texts, rfl_field_write(f, e->config->row, number),
-				   &e->value))
-			rc = rfl_no_memory(err, "compare");
-		else
-			values.rows[e->value] = e->config->row;
+		(void)!rfl_texts_put(&values.texts, rfl_field_write(f, e->config->row, number),
+				     &e->value);
+		values.rows[e->value] = e->config->row;
 	}
-	if (rc || (rc = pool_link(&p, err)))
+	rc = pool_link(&p, err);
+	if (rc)
 		goto done;
 	if (values.texts.index.n < 2) {
 		rc = rfl_fail(err, RFL_EFAILED, 0,

@@ -230,8 +230,8 @@ static void replace_before(struct builder *b, struct entry *e)
 	put_where(b, " names two configurations, in ", old->run);
 	put_where(b, " and in ", e->run);
 	other = old->run->like;
-	while (i < rfl_nfacts &&
-	       (rfl_facts[i].role == RFL_FACT_NOTE || rfl_fact_same(&rfl_facts[i], other, row)))
+	while (i < rfl_nfacts && (!(rfl_facts[i].identity & rfl_facts_identity(row)) ||
+				  rfl_fact_same(&rfl_facts[i], other, row)))
 		i++;
 	if (i < rfl_nfacts)
 		rfl_buf_printf(b->notes, " (%s '%s' and '%s'", rfl_facts[i].name,
@@ -293,13 +293,14 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = run->like;
+	const unsigned identity = rfl_facts_identity(row);
 	size_t i = names_a_run(run) ? rfl_row_index_find(&b->labels, run) : SIZE_MAX, config;
 	enum rfl_rc rc = RFL_OK;
 
 	/* Skip the run if a retry succeeded. Other runs with this label may differ in facts such as
 	 * threads. */
 	i = i == SIZE_MAX ? i : b->last[i];
-	while (i != SIZE_MAX && !rfl_facts_agree(b->entries[i].run->like, row))
+	while (i != SIZE_MAX && !rfl_facts_agree(b->entries[i].run->like, row, identity))
 		i = b->entries[i].before;
 	if (i != SIZE_MAX) {
 		leave_out(b, MADE_GOOD, run);
@@ -320,7 +321,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 	for (i = 0; config == SIZE_MAX && i < b->configs.n; i++) {
 		const struct rfl_ledger_row *other = b->configs.rows[i];
 
-		if (other->batch == row->batch && rfl_facts_agree(other, row))
+		if (other->batch == row->batch && rfl_facts_agree(other, row, identity))
 			config = i;
 	}
 	if (config == SIZE_MAX)
@@ -449,9 +450,10 @@ static double efficiency(const struct rfl_repeats *r, const struct rfl_repeats_c
 		for (size_t k = 0; k < rfl_nfacts && same; k++) {
 			const struct rfl_fact *f = &rfl_facts[k];
 
-			same = f->role == RFL_FACT_NOTE || f->column == RFL_LEDGER_AT_world_size ||
+			same = !(f->identity & rfl_facts_identity(many)) ||
+			       f->column == RFL_LEDGER_AT_world_size ||
 			       f->column == RFL_LEDGER_AT_batch ||
-			       f->column == RFL_LEDGER_AT_interconnect ||
+			       rfl_fact_follows(f, RFL_LEDGER_AT_world_size) ||
 			       rfl_fact_same(f, one, many);
 		}
 		if (same)
@@ -520,7 +522,8 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 	struct builder b = {
 		.runs = runs,
 		.o = o,
-		.configs = { .hash = rfl_facts_hash, .alike = rfl_facts_repeats },
+		.configs = { .hash = rfl_facts_hash,
+			     .alike = o->losses ? rfl_facts_repeat_losses : rfl_facts_repeats },
 		.labels = { .hash = label_hash, .alike = label_alike },
 	};
 	const enum rfl_ledger_at of = o->metric->column;

@@ -26,55 +26,6 @@
 
 /* ---- the header ---- */
 
-/* Settings with which a training may continue even if they differ: they do not change its numbers,
- * but for rounding. */
-static const char *const free_settings[] = {
-	"arch",
-	"data_dir",
-	"device",
-	"deterministic",
-	"engine",
-	"epochs",
-	"threads",
-	"workers",
-	"prefetch",
-	"pin_memory",
-	"cudnn_benchmark",
-	"optimizer_kernels",
-	"checkpoint",
-	"checkpoint_steps",
-	"resume",
-	"iters",
-	"plugin_dirs",
-	"cupti_path",
-	"cuda_home",
-	"cupti_beside",
-	"nvtx_injection",
-	NULL,
-};
-
-static json_t *settings_of(const struct rfl_run_config *c)
-{
-	json_t *all = rfl_run__config_to_json(c);
-
-	for (size_t i = 0; all && free_settings[i]; i++)
-		(void)json_object_del(all, free_settings[i]);
-	return all;
-}
-
-/* The hash of a network as a file: operations with all attributes, connections, sizes. */
-static enum rfl_rc hash_net(const struct rfl_net *net, char out[17], struct rfl_err *err)
-{
-	struct rfl_buf text;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&text, 0);
-	rc = rfl_net_write(net, &text, err);
-	rfl_hash64_text(rfl_hash64(0, text.data, text.len), out);
-	rfl_buf_fini(&text);
-	return rc;
-}
-
 #define M(kind, key, path) RFL_RUN__MEMBER(struct rfl_run__training, kind, key, path)
 
 /* Where a training is. */
@@ -100,11 +51,11 @@ static json_t *header_of(const struct rfl_run__training *t, const char *hash)
 			json_decref(epochs);
 			return NULL;
 		}
-	return rfl_run__to_json(json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "model",
+	return rfl_run__to_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "model",
 					  t->net->model, "network", hash, "engine", t->engine_id,
-					  "device", t->device, "settings", settings_of(t->config),
-					  "wall_s", rfl_json_real(t->burst->wall_s), "epochs",
-					  epochs),
+					  "device", t->device, "data", t->data_digest, "settings",
+					  rfl_run__training_to_json(t->config), "wall_s",
+					  rfl_json_real(t->burst->wall_s), "epochs", epochs),
 				position, t);
 }
 
@@ -143,7 +94,7 @@ enum rfl_rc rfl_run__checkpoint_save(struct rfl_run__training *t, struct rfl_err
 	char *text = NULL, *name = NULL, hash[17];
 	struct out o = { .f = NULL };
 	uint64_t len;
-	enum rfl_rc rc = hash_net(t->net, hash, err);
+	enum rfl_rc rc = rfl_net_digest(t->net, hash, err);
 
 	if (rc)
 		goto done;
@@ -263,7 +214,7 @@ static enum rfl_rc same_settings(const char *path, const json_t *header,
 				 const struct rfl_run_config *c, struct rfl_err *err)
 {
 	const json_t *theirs = json_object_get(header, "settings"), *value;
-	json_t *own = settings_of(c);
+	json_t *own = rfl_run__training_to_json(c);
 	enum rfl_rc rc = own ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	const char *key;
 
@@ -291,11 +242,12 @@ static enum rfl_rc check_header(const struct rfl_run__training *t, const json_t 
 	const char *path = t->config->checkpoint;
 	const int64_t epochs = (int64_t)json_array_size(json_object_get(header, "epochs"));
 	const bool whole = rfl_run__from_json(position, header, was);
+	const char *data = json_string_value(json_object_get(header, "data"));
 	const int64_t done = was->done;
 	char hash[17];
 	enum rfl_rc rc;
 
-	if ((rc = hash_net(t->net, hash, err)) ||
+	if ((rc = rfl_net_digest(t->net, hash, err)) ||
 	    (rc = same_text(path, header, "model", t->net->model, "network", err)) ||
 	    (rc = same_text(path, header, "device", t->device, "device", err)) ||
 	    (rc = same_text(path, header, "engine", t->engine_id, "engine", err)) ||
@@ -312,6 +264,9 @@ static enum rfl_rc check_header(const struct rfl_run__training *t, const json_t 
 				" training and %" PRId64 " test samples, not %" PRId64
 				" and %" PRId64 OTHER,
 				path, was->samples, was->test_samples, t->samples, t->test_samples);
+	if (data && strcmp(data, t->data_digest) != 0) /* version 0.1.0 has none */
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: a checkpoint of another data set" OTHER,
+				path);
 	/* the last epoch is missing if it ended, but was not evaluated */
 	if (!whole || done < 1 || was->per_epoch != t->per_epoch ||
 	    (epochs != done / t->per_epoch &&

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -532,6 +533,19 @@ static enum rfl_rc open_data(struct job *job, const struct rfl_data_spec *spec,
 			     c->pin_memory ? &pinned : NULL, ret, err);
 }
 
+/* Note by what the data are known: of a training, the digest is of both sets. */
+static void note_data(struct job *job)
+{
+	const uint64_t digests[] = { rfl_data_digest(job->data),
+				     job->training.test ? rfl_data_digest(job->training.test) : 0 };
+	struct rfl_run__results *r = &job->r;
+
+	if (!digests[0])
+		return;
+	r->data_samples = rfl_data_samples(job->data);
+	rfl_hash64_text(rfl_hash64(0, digests, sizeof(digests)), r->data_digest);
+}
+
 /* Open the two sets of a training, and continue it if requested. */
 static enum rfl_rc set_up_training(struct job *job, struct rfl_err *err)
 {
@@ -564,6 +578,8 @@ static enum rfl_rc set_up_training(struct job *job, struct rfl_err *err)
 	rc = open_data(job, &spec, &t->test, err);
 	if (rc == RFL_OK) {
 		t->test_samples = rfl_data_samples(t->test);
+		note_data(job);
+		t->data_digest = job->r.data_digest;
 		rc = rfl_run__training_begin(t, err);
 	}
 	if (rc || t->done == 0)
@@ -596,8 +612,11 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	if (c->nvtx != RFL_DETAIL_OFF && (rc = rfl_nvtx_open(c->nvtx_injection, err)))
 		return rc;
 	data = rfl_run__data_spec(c);
-	if ((rc = open_data(job, &data, &job->data, err)) ||
-	    (c->epochs > 0 && (rc = set_up_training(job, err))))
+	rc = open_data(job, &data, &job->data, err);
+	if (rc)
+		return rc;
+	note_data(job);
+	if (c->epochs > 0 && (rc = set_up_training(job, err)))
 		return rc;
 
 	/* the run continues without a sampler */

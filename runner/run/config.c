@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "complexity/net/file.h"
 #include "complexity/zoo.h"
+#include "ledger/facts.h"
 #include "runner/burst/counted.h"
 
 const char *const rfl_run_device_choices[] = { "auto", "cpu", "cuda", "mps", NULL };
@@ -80,26 +81,36 @@ static const struct rfl_run__member of_epoch[] = {
 };
 const struct rfl_run__members rfl_run__epoch = { of_epoch, RFL_ARRAY_LEN(of_epoch) };
 
-enum role { V2, WORK, NOTE, HERE };
-enum when { NO, ALWAYS, TRAINS, SGD, CLIPS, FILES };
+enum {
+	NEITHER = RFL_IDENTITY_NEITHER,
+	SPEED = RFL_IDENTITY_SPEED,
+	TRAINING = RFL_IDENTITY_TRAINING,
+	BOTH = RFL_IDENTITY_BOTH,
+	REPEAT = RFL_IDENTITY_REPEAT,
+	LATER = 8,
+	LOCAL = 16,
+};
+enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS };
 
 #define C                       struct rfl_run_config
 #define RFL_RUN__CHOICE         RFL_RUN__INT
 #define COLUMN_NO(member)       0
-#define COLUMN_ALWAYS(member)   offsetof(struct rfl_ledger_row, member)
+#define COLUMN_ALWAYS(member)   RFL_LEDGER_AT_##member
 #define COLUMN_TRAINS(member)   COLUMN_ALWAYS(member)
 #define COLUMN_SGD(member)      COLUMN_ALWAYS(member)
+#define COLUMN_ADAM(member)     COLUMN_ALWAYS(member)
 #define COLUMN_CLIPS(member)    COLUMN_ALWAYS(member)
 #define COLUMN_FILES(member)    COLUMN_ALWAYS(member)
+#define COLUMN_EPOCHS(member)   COLUMN_ALWAYS(member)
 #define MEMBER(kind, key, path) RFL_RUN__MEMBER(C, kind, key, path)
 
 /* The rows of run/facts.inc. */
 static const struct fact {
 	struct rfl_run__member m;
-	enum role role;
+	unsigned identity; /* bits */
 	enum when when;
-	size_t column; /* offset in a row of the ledger, unless `when` is NO */
-	/* as in struct rfl_opt */
+	enum rfl_ledger_at column; /* unless `when` is NO */
+	/* as in struct rfl_opt; NULL and 0 if it is not an option of run */
 	const char *group, *name, *meta, *def, *bare, *help;
 	const char *const *choices; /* NULL: not a CHOICE */
 	int first;
@@ -107,53 +118,27 @@ static const struct fact {
 	double rmin, rmax;
 	bool required;
 } facts[] = {
-#define FACT(kind_, member_, role_, when_, ...)  \
-	{ .m = MEMBER(kind_, #member_, member_), \
-	  .role = role_,                         \
-	  .when = when_,                         \
-	  .column = COLUMN_##when_(member_),     \
+#define FACT(kind_, member_, identity_, when_, ...) \
+	{ .m = MEMBER(kind_, #member_, member_),    \
+	  .identity = identity_,                    \
+	  .when = when_,                            \
+	  .column = COLUMN_##when_(member_),        \
 	  __VA_ARGS__ },
+#define TRAIN(kind_, key_, member_, identity_, when_) \
+	{ .m = MEMBER(kind_, key_, member_),          \
+	  .identity = identity_,                      \
+	  .when = when_,                              \
+	  .column = COLUMN_##when_(member_) },
+#define OTHER(kind_, key_, member_) { .m = MEMBER(kind_, key_, member_) },
 #include "runner/run/facts.inc"
 };
 
-/* Other members sent to the child, in addition to the plugin folders. */
-static const struct rfl_run__member others[] = {
-	MEMBER(INT, "epochs", epochs),
-	MEMBER(INT, "lr-step", lr_step),
-	MEMBER(REAL, "lr-gamma", lr_gamma),
-	MEMBER(REAL, "rotation", rotation),
-	MEMBER(TEXT, "checkpoint", checkpoint),
-	MEMBER(INT, "checkpoint_steps", checkpoint_steps),
-	MEMBER(FLAG, "resume", resume),
-	MEMBER(REAL, "until_stdrel", until_stdrel),
-	MEMBER(INT, "counter_sets", counter_sets),
-	MEMBER(INT, "rank", world.rank),
-	MEMBER(INT, "world_size", world.size),
-	MEMBER(INT, "local_rank", world.local_rank),
-	MEMBER(INT, "local_size", world.local_size),
-	MEMBER(CHARS, "address", world.address),
-	MEMBER(INT, "port", world.port),
-	MEMBER(FLAG, "hosted", world.hosted),
-	MEMBER(REAL, "world_timeout_s", world.timeout_s),
-	MEMBER(INT, "bucket_bytes", world.bucket_bytes),
-	MEMBER(INT, "run_number", world.run_number),
-	MEMBER(TEXT, "launcher", world.launcher),
-	MEMBER(TEXT, "interconnect", world.interconnect),
-	MEMBER(TEXT, "cupti_path", places.path),
-	MEMBER(TEXT, "cuda_home", places.cuda_home),
-	MEMBER(TEXT, "cupti_beside", places.beside),
-	MEMBER(TEXT, "nvtx_injection", nvtx_injection),
-};
+#define NFACTS RFL_ARRAY_LEN(facts)
 
-#define NFACTS  RFL_ARRAY_LEN(facts)
-#define NOTHERS RFL_ARRAY_LEN(others)
-
-/* The i-th member if it is sent to the child, else NULL. */
+/* The member of a fact if it is sent to the child, else NULL. */
 static const struct rfl_run__member *sent(size_t i)
 {
-	if (i >= NFACTS)
-		return &others[i - NFACTS];
-	return facts[i].role == HERE ? NULL : &facts[i].m;
+	return facts[i].identity & LOCAL ? NULL : &facts[i].m;
 }
 
 char *rfl_run__setting_text(const char *key, const json_t *value, char *out, size_t size)
@@ -170,7 +155,7 @@ char *rfl_run__setting_text(const char *key, const json_t *value, char *out, siz
 				text = f->choices[i];
 	if (!text)
 		text = value ? rfl_json_show(value, shown, sizeof(shown)) : "(unknown)";
-	snprintf(out, size, "--%s %s", f < facts + NFACTS ? f->name : key, text);
+	snprintf(out, size, "--%s %s", f < facts + NFACTS && f->name ? f->name : key, text);
 	return out;
 }
 
@@ -181,7 +166,7 @@ json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 
 	for (size_t i = 0; ok && c->plugin_dirs && c->plugin_dirs[i]; i++)
 		ok = json_array_append_new(dirs, json_string(c->plugin_dirs[i])) == 0;
-	for (size_t i = 0; ok && i < NFACTS + NOTHERS; i++)
+	for (size_t i = 0; ok && i < NFACTS; i++)
 		if (sent(i))
 			ok = json_object_set_new(json, sent(i)->key,
 						 rfl_run__member_to_json(sent(i), c)) == 0;
@@ -189,6 +174,17 @@ json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 		json_decref(json);
 		return NULL;
 	}
+	return json;
+}
+
+json_t *rfl_run__training_to_json(const struct rfl_run_config *c)
+{
+	json_t *json = json_object();
+
+	for (const struct fact *f = facts; f < facts + NFACTS; f++)
+		if ((f->identity & (TRAINING | REPEAT)) && f->m.offset != offsetof(C, arch) &&
+		    f->m.offset != offsetof(C, data_dir))
+			rfl_json_put(&json, f->m.key, rfl_run__member_to_json(&f->m, c));
 	return json;
 }
 
@@ -211,7 +207,7 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 					"configuration: plugin_dirs[%zu] is not a string", i);
 	}
 	dirs[json_array_size(list)] = NULL;
-	for (i = 0; i < NFACTS + NOTHERS; i++) {
+	for (i = 0; i < NFACTS; i++) {
 		if (!sent(i))
 			continue;
 		n++;
@@ -285,7 +281,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 		const int64_t least = one ? 1 : none ? 0 : f->min;
 		int64_t value;
 
-		if (f->m.kind != RFL_RUN__INT || f->choices)
+		if (f->m.kind != RFL_RUN__INT || f->choices || !f->name)
 			continue;
 		memcpy(&value, (const char *)c + f->m.offset, sizeof(value));
 		if (value < least)
@@ -294,7 +290,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 					f->name, value, least);
 	}
 	/* strings are sent to the child as JSON, which must be UTF-8 */
-	for (size_t i = 0; i < NFACTS + NOTHERS; i++) {
+	for (size_t i = 0; i < NFACTS; i++) {
 		const char *text;
 
 		if (!sent(i) || sent(i)->kind != RFL_RUN__TEXT)
@@ -341,15 +337,17 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 		[ALWAYS] = true,
 		[TRAINS] = trains,
 		[SGD] = trains && c->optimizer == RFL_RULE_SGD,
+		[ADAM] = trains && c->optimizer != RFL_RULE_SGD,
 		[CLIPS] = trains && c->grad_clip > 0,
 		[FILES] = c->data_dir != NULL,
+		[EPOCHS] = c->epochs > 0,
 	};
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < NFACTS && rc == RFL_OK; i++) {
 		const struct fact *f = &facts[i];
 		const void *from = (const char *)c + f->m.offset;
-		void *to = (char *)row + f->column;
+		void *to = rfl_field_text_at(&rfl_ledger_fields[f->column], row);
 
 		if (!applies[f->when])
 			continue;
@@ -377,6 +375,11 @@ void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
 
+	if (row->command) {
+		rfl_buf_puts(out, row->command);
+		return;
+	}
+	/* a row of an older version */
 	rfl_buf_puts(out, "roofline run");
 	put_option(out, "arch", row->model);
 	put_option(out, "env", row->env);
@@ -395,13 +398,10 @@ void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out)
 	put_option(out, "data-mode", row->data_mode);
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
-		const struct rfl_field *column = rfl_ledger_fields;
+		const struct rfl_field *column = &rfl_ledger_fields[f->column];
 		const char *value;
 
-		while (column < rfl_ledger_fields + RFL_LEDGER_NCOLUMNS &&
-		       column->offset != f->column)
-			column++;
-		if (f->when == NO || !rfl_field_known(column, row))
+		if (f->when == NO || !f->name || !rfl_field_known(column, row))
 			continue;
 		value = rfl_field_write(column, row, number);
 		if (f->m.kind == RFL_RUN__FLAG && strcmp(value, "1") == 0)
@@ -411,8 +411,9 @@ void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out)
 	}
 }
 
-/* The hash includes the number of steps: a run of 3 steps is not a repeat of a run of 100. It
- * excludes the seed, learning rate and data folder, which do not affect the amount of work. */
+/* The hash of the facts of the speed. It includes the number of steps: a run of 3 steps is not a
+ * repeat of a run of 100. What only a training depends on, and the contents of the data, are
+ * compared by their columns. */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
 {
@@ -425,7 +426,8 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 	rfl_buf_init(&b, 0);
 	rfl_buf_printf(&b, "2|%s|%s|%s|%s|", row->env ? row->env : "",
 		       row->engine_id ? row->engine_id : c->engine,
-		       row->backend ? row->backend : "auto", c->arch);
+		       row->backend ? row->backend : "auto",
+		       row->net_digest ? row->net_digest : c->arch);
 	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|", row->img_size,
 		       row->context_length, rfl_run__batch(c), c->accum);
 	rfl_buf_printf(&b, "%d|%d|%d|%d|", c->precision, (int)rfl_run__layout(c), c->mode,
@@ -449,14 +451,15 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 	if (c->epochs > 0)
 		rfl_buf_printf(&b, "|epochs=%" PRId64 "|rotation=%g", c->epochs,
 			       c->no_augment ? 0 : c->rotation);
-	/* facts added after version 2, unless they have their default value */
+	if (c->world.size > 1 && c->world.bucket_bytes != RFL_WORLD_BUCKET_BYTES)
+		rfl_buf_printf(&b, "|bucket_bytes=%" PRId64, c->world.bucket_bytes);
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
 		const void *at = (const char *)c + f->m.offset;
 		const char *text = NULL;
 		char number[RFL_NUM_MAX];
 
-		if (f->role != WORK)
+		if (!(f->identity & LATER))
 			continue;
 		if (f->choices)
 			text = f->choices[*(const int *)at - f->first];

@@ -78,6 +78,10 @@ char *rfl_run__setting_text(const char *key, const json_t *value, char *out, siz
 /** New reference; NULL if out of memory. */
 json_t *rfl_run__config_to_json(const struct rfl_run_config *config);
 
+/** The members with which a training must have begun to be continued, except for its network and
+ * data. New reference. */
+json_t *rfl_run__training_to_json(const struct rfl_run_config *config);
+
 /** Strings and lists point into `json`. `dirs` receives the plugin folders. */
 enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, size_t ndirs,
 				      struct rfl_run_config *ret, struct rfl_err *err);
@@ -86,7 +90,8 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net **ret,
 			   struct rfl_err *err);
 
-/** A hash of all settings that comparable runs share, as 16 hex digits. */
+/** A hash of the options that repeats share, as 16 hex digits, from the configuration and the
+ * environment, engine, backend, network and sizes of its row. */
 void rfl_run__config_hash(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
 			  char out[17]);
 
@@ -103,7 +108,9 @@ struct rfl_run__results {
 	double setup_s;
 	int pin_memory, cudnn_benchmark, cuda_graph; /* values in effect */
 	char optimizer_kernels[16];
-	char libraries[256]; /* for products on the processor; "": unknown */
+	int64_t data_samples;
+	char data_digest[17]; /* "": synthetic */
+	char libraries[256];  /* for products on the processor; "": unknown */
 	struct rfl_burst burst;
 	struct rfl_engine_memory memory;
 	struct rfl_loss_scaling scaling;

@@ -540,15 +540,18 @@ static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_resul
 	return rc;
 }
 
-static enum rfl_rc identify(const struct rfl_run__state *run, struct rfl_ledger_row *row,
-			    struct rfl_err *err)
+static void identify(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
-	enum rfl_rc rc;
+	struct rfl_buf command = { .len = 0 };
 	char hash[17];
 
 	rfl_run__config_hash(run->config, row, hash);
-	rc = rfl_field_set(&row->config_hash, hash, err);
-	return rc ? rc : rfl_field_set(&row->cell, run->host->cell, err);
+	if (run->host->command)
+		run->host->command(run->config, row, &command);
+	rfl_field_set(&row->config_hash, hash);
+	rfl_field_set(&row->cell, run->host->cell);
+	rfl_field_set(&row->command, rfl_buf_str(&command));
+	rfl_buf_fini(&command);
 }
 
 /* After the row of rank 0, write the combined row, which becomes the result. */
@@ -564,7 +567,7 @@ static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_resul
 	(void)!rfl_field_set(&all.timestamp_utc, ret->row.timestamp_utc, trouble);
 	(void)!rfl_field_set(&all.env, ret->row.env, trouble);
 	(void)!rfl_field_set(&all.label, run->world_label, trouble);
-	(void)identify(run, &all, trouble);
+	identify(run, &all);
 	all.repeat = ret->row.repeat;
 	rfl_ledger_row_fini(&ret->row);
 	ret->row = all;
@@ -591,7 +594,7 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	memcpy(ret->libraries, run->heard.r.libraries, sizeof(ret->libraries));
 	if (make_label(run, row, trouble) != RFL_OK)
 		(void)!rfl_field_set(&row->label, row->run_id, NULL); /* run_id is unique as well */
-	(void)identify(run, row, trouble);
+	identify(run, row);
 
 	if (run->heard.timed)
 		(void)write_steps(run, &run->heard.r.burst, ret, trouble);

@@ -80,6 +80,8 @@ static const struct result {
 	R(DEVICE, CHARS, on.nccl, OWN, NONE),
 	R(DEVICE, INT, on.memory_bytes, OWN, NONE),
 	R(READY, REAL, setup_s, OWN, COL(setup_s)),
+	R(READY, INT, data_samples, OWN, COL(data_samples)),
+	R(READY, CHARS, data_digest, OWN, COL(data_digest)),
 	R(READY, INT, pin_memory, OWN, COL(pin_memory)),
 	R(READY, INT, cudnn_benchmark, OWN, NONE),
 	R(READY, INT, cuda_graph, OWN, NONE),
@@ -98,7 +100,7 @@ enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, str
 	for (size_t i = 0; i < NRESULTS; i++)
 		if (results[i].m.kind == RFL_RUN__REAL)
 			*(double *)(void *)((char *)r + results[i].m.offset) = (double)NAN;
-	r->skipped = r->scaling.skipped = r->on.memory_bytes = -1;
+	r->skipped = r->scaling.skipped = r->on.memory_bytes = r->data_samples = -1;
 	r->plugin_abi = r->pin_memory = r->cudnn_benchmark = r->cuda_graph = -1;
 	return rfl_burst_init(&r->burst, iters, err);
 }

@@ -2,6 +2,8 @@
  * row.c - a run's row in the ledger (configuration, device, counts and step statistics) and its
  * one-line summary.
  */
+#define _XOPEN_SOURCE 700 /* realpath */
+
 #include "runner/run/parts.h"
 
 #include <inttypes.h>
@@ -15,6 +17,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "complexity/count.h"
+#include "complexity/net/file.h"
 #include "complexity/zoo.h"
 #include "ledger/repeats/run_stats.h"
 #include "ledger/step.h"
@@ -166,10 +169,13 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	const bool known = h->device >= 0;
+	char *data = c->data_dir ? realpath(c->data_dir, NULL) : NULL, digest[17] = "";
 	const char *kernels = NULL, *interconnect = NULL, *autocast = NULL, *attention = NULL;
 	enum rfl_cast cast;
 	enum rfl_rc rc = RFL_OK;
 
+	if (rfl_run_arch_is_file(c->arch))
+		rc = rfl_net_digest(net, digest, err);
 	/* the kernels in use, or the requested ones if the run ended early */
 	if (c->mode == RFL_RUN_TRAIN && h->optimizer_kernels[0])
 		kernels = h->optimizer_kernels;
@@ -198,7 +204,9 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 		{ &row->attention, attention },
 		{ &row->layout, rfl_layout_names[rfl_run__layout(c)] },
 		{ &row->optimizer_kernels, kernels },
+		{ &row->net_digest, digest },
 		{ &row->data_mode, rfl_data_kind_names[c->data_kind] },
+		{ &row->data_name, data ? rfl_path_base(data) : NULL },
 		{ &row->launcher, c->world.launcher },
 		{ &row->interconnect, interconnect },
 		{ &row->host, machine->host },
@@ -211,6 +219,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 
 		rc = rfl_field_set(texts[i].field, text && *text ? text : NULL, err);
 	}
+	free(data);
 	return rc;
 }
 
@@ -245,6 +254,10 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 	}
 	if (c->data_dir && c->data_kind != RFL_DATA_TOKENS)
 		row->augment = !c->no_augment;
+	if (c->epochs > 0)
+		row->rotation = c->no_augment ? 0 : c->rotation;
+	if (c->world.size > 1)
+		row->bucket_bytes = c->world.bucket_bytes;
 	row->cudnn_benchmark = cuda ? h->cudnn_benchmark : -1;
 	row->cuda_graph = cuda ? h->cuda_graph : c->cuda_graph ? 1 : -1; /* else refused */
 	row->sync_each_step = timed && h->device != RFL_DEVICE_CPU ? h->burst.synced : -1;

@@ -13,7 +13,7 @@ struct rfl_run__training {
 	struct rfl_engine *engine;
 	const struct rfl_net *net;
 	struct rfl_optimizer optimizer; /* lr is that of the first epoch */
-	const char *engine_id, *device;
+	const char *engine_id, *device, *data_digest;
 	struct rfl_burst *burst;
 	struct rfl_data *test;
 	rfl_run__emit_fn emit;

@@ -170,7 +170,7 @@ enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world
 		.local_size = 1,
 		.port = DEFAULT_PORT,
 		.timeout_s = 300,
-		.bucket_bytes = (int64_t)25 << 20, /* as in PyTorch's DDP */
+		.bucket_bytes = RFL_WORLD_BUCKET_BYTES,
 		.interconnect = "auto",
 	};
 

@@ -233,6 +233,31 @@ static void sizes_in_three_forms(void **state)
 	rfl_net_free(net);
 }
 
+/* Blanks and the form of an attribute do not matter, its value does. */
+static void a_digest_is_of_the_contents(void **state)
+{
+	static const char *const texts[] = {
+		HEAD "{\"image\": [3, 8, 8]}, \"nodes\": [{\"name\": \"a\", \"op\": \"conv2d\", "
+		     "\"out_channels\": 4, \"kernel\": 3}, {\"op\": \"flatten\"}]}",
+		HEAD "{\"image\":[3,8,8]},\n\"nodes\":[{\"op\":\"conv2d\",\"name\":\"a\", "
+		     "\"kernel\": [3, 3], \"out_channels\":4}, {\"op\": \"flatten\"}]}",
+		HEAD "{\"image\": [3, 8, 8]}, \"nodes\": [{\"name\": \"a\", \"op\": \"conv2d\", "
+		     "\"out_channels\": 5, \"kernel\": 3}, {\"op\": \"flatten\"}]}",
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	char digests[3][17];
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
+		struct rfl_net *net = parse(texts[i]);
+
+		assert_ok(rfl_net_digest(net, digests[i], &err), &err);
+		rfl_net_free(net);
+	}
+	assert_string_equal(digests[0], digests[1]);
+	assert_string_not_equal(digests[0], digests[2]);
+}
+
 /* A node before its inputs pulls them forward; the rest stays as it is written. */
 static void order_is_free(void **state)
 {
@@ -385,6 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_model_comes_back),
 		cmocka_unit_test(sizes_in_three_forms),
+		cmocka_unit_test(a_digest_is_of_the_contents),
 		cmocka_unit_test(order_is_free),
 		cmocka_unit_test(the_state_dict_has_its_order),
 		cmocka_unit_test(nodes_of_one_name),

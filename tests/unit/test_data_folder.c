@@ -192,12 +192,52 @@ static void folders_without_images_are_errors(void **state)
 	assert_says(&err, "3 classes, but the network has 2 outputs");
 }
 
+static uint64_t digest_of(const char *dir)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+	uint64_t digest;
+
+	assert_ok(rfl_dataset_open(dir, "train", INT64_MAX, false, true, &set, &err), &err);
+	digest = set->digest;
+	rfl_dataset_free(set);
+	return digest;
+}
+
+/* A copy has the same digest, whatever else is there; a name, a class or a size makes another. */
+static void a_digest_tells_folders_apart(void **state)
+{
+	const char *one = tmp_path(*state, "one"), *two = tmp_path(*state, "two");
+
+	for (int i = 0; i < 2; i++) {
+		put_image(i ? two : one, "cat", i ? "b.jpg" : "a.jpg", "jpeg_420.jpg", SIZE_MAX);
+		put_image(i ? two : one, "cat", i ? "a.jpg" : "b.jpg", "jpeg_420.jpg", SIZE_MAX);
+		put_image(i ? two : one, "dog", "c.jpg", "jpeg_420.jpg", 100);
+	}
+	assert_true(digest_of(one) == digest_of(two));
+	put_image(two, "dog", "notes.txt", "jpeg_420.jpg", 10);
+	assert_true(digest_of(one) == digest_of(two));
+	assert_int_equal(truncate(tmp_path(*state, "two/train/dog/c.jpg"), 99), 0);
+	assert_false(digest_of(one) == digest_of(two));
+	assert_int_equal(truncate(tmp_path(*state, "two/train/dog/c.jpg"), 100), 0);
+	assert_true(digest_of(one) == digest_of(two));
+	assert_int_equal(rename(tmp_path(*state, "two/train/dog/c.jpg"),
+				tmp_path(*state, "two/train/cat/c.jpg")),
+			 0);
+	assert_false(digest_of(one) == digest_of(two));
+	assert_int_equal(rename(tmp_path(*state, "two/train/cat/c.jpg"),
+				tmp_path(*state, "two/train/dog/d.jpg")),
+			 0);
+	assert_false(digest_of(one) == digest_of(two));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tmpdir_make, tmpdir_remove)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(images_are_listed_in_order),
+		TEST(a_digest_tells_folders_apart),
 		TEST(folders_without_images_are_errors),
 		TEST(a_folder_is_read_once_however_many_links_lead_to_it),
 		TEST(test_images_have_the_labels_of_training),

@@ -237,6 +237,32 @@ static void test_sets_are_read_in_order(void **state)
 	rfl_data_free(data);
 }
 
+/* The same samples have one digest, gzipped or not; another label is enough for another. */
+static void a_digest_tells_records_apart(void **state)
+{
+	static const char *const names[] = { "plain", "packed", "relabelled", "shorter" };
+	uint64_t digests[RFL_ARRAY_LEN(names)];
+	struct rfl_buf labels;
+
+	put_mnist(tmp_path(*state, "plain"), 40, "");
+	put_mnist(tmp_path(*state, "packed"), 40, ".gz");
+	put_mnist(tmp_path(*state, "relabelled"), 40, "");
+	idx_labels(&labels, 40);
+	labels.data[20]++;
+	put_bytes(tmp_path(*state, "relabelled/train-labels-idx1-ubyte"), &labels);
+	rfl_buf_fini(&labels);
+	put_mnist(tmp_path(*state, "shorter"), 39, "");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
+		struct rfl_data *data = open_data(RFL_DATA_MNIST, tmp_path(*state, names[i]),
+						  "mnist_cnn", false, RFL_LAYOUT_NCHW);
+
+		digests[i] = rfl_data_digest(data);
+		rfl_data_free(data);
+		for (size_t k = 0; k < i; k++)
+			assert_int_equal(digests[i] == digests[k], i == 1);
+	}
+}
+
 /* A source that begins with batch n gives what one from the beginning gives from there on. */
 static void a_source_can_begin_anywhere(void **state)
 {
@@ -807,6 +833,7 @@ int main(void)
 		TEST(cifar_is_shifted_and_flipped),
 		TEST(mnist_is_read_gzipped_or_not),
 		TEST(test_sets_are_read_in_order),
+		TEST(a_digest_tells_records_apart),
 		TEST(a_source_can_begin_anywhere),
 		TEST(images_are_rotated),
 		TEST(damaged_cifar_is_refused),

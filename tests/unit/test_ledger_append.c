@@ -535,6 +535,11 @@ static const char *const of_version_2[] = { "cell", "lr", "loss_hash", "kernel",
 static const char *const of_version_1[] = { "cell", "lr", "loss_hash", "kernel",
 					    RFL_LEDGER_COUNTER_COLUMNS(NAME_OF) NULL };
 
+static const char *const of_version_4[] = {
+	"epochs",       "lr_step",    "lr_gamma",  "rotation",     "beta1",       "beta2",   "eps",
+	"bucket_bytes", "net_digest", "data_name", "data_samples", "data_digest", "command", NULL
+};
+
 static void older_files_are_upgraded(void **state)
 {
 	static const struct {
@@ -542,7 +547,8 @@ static void older_files_are_upgraded(void **state)
 		const char *const *without;
 		const char *kept;
 	} cases[] = { { 1, of_version_1, "metrics.v1.csv" },
-		      { 2, of_version_2, "metrics.v2.csv" } };
+		      { 2, of_version_2, "metrics.v2.csv" },
+		      { 4, of_version_4, "metrics.v4.csv" } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *path = write_older(*state, "metrics.csv", cases[i].version,
@@ -557,7 +563,7 @@ static void older_files_are_upgraded(void **state)
 		assert_string_equal(said, "");
 		append(path, "new");
 		assert_non_null(strstr(said, cases[i].kept));
-		assert_non_null(strstr(said, "to 4"));
+		assert_non_null(strstr(said, "to 5"));
 		kept = content(tmp_path(*state, cases[i].kept));
 		assert_string_equal(kept, before);
 		l = load(path);
@@ -565,6 +571,8 @@ static void older_files_are_upgraded(void **state)
 		assert_int_equal(l->rows[0].schema_version, cases[i].version);
 		assert_string_equal(l->rows[0].device_name, "Some CPU, 2 GHz");
 		assert_null(l->rows[0].cell);
+		assert_int_equal(l->rows[0].epochs, RFL_UNKNOWN);
+		assert_null(l->rows[0].command);
 		assert_int_equal(l->rows[1].schema_version, RFL_LEDGER_SCHEMA);
 		rfl_ledger_free(l);
 		assert_contains(path, ",12.50,");
@@ -631,8 +639,8 @@ static void columns_of_others_survive(void **state)
 	write_bytes(path, moved.data, moved.len);
 	append(path, "two");
 	assert_runs(path, "one two");
-	assert_contains(path, "\nkeep,4,one,");
-	assert_contains(path, "\n,4,two,");
+	assert_contains(path, "\nkeep,5,one,");
+	assert_contains(path, "\n,5,two,");
 	assert_false(rfl_file_exists(tmp_path(*state, "metrics.v3.csv"))); /* nothing lacked */
 	rfl_buf_fini(&moved);
 	free(text);

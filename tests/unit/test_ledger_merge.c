@@ -297,7 +297,7 @@ static void rows_of_older_versions(void **state)
 	    "schema_version,run_id,label,status,version\n2,r1,x,ok,0.1\n2,r2,x,ok,0.1\n");
 	(void)merge(*state, folders, 1);
 	assert_ids(*state, "r0 r1 r2 ");
-	assert_cells(*state, "schema_version", "4|2|2|");
+	assert_cells(*state, "schema_version", "5|2|2|");
 	assert_cells(*state, "batch", "|||");
 }
 

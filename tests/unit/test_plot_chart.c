@@ -69,6 +69,17 @@ static void load_text(struct fixture *f, const char *text)
 	load(f, write_file(f->dir, "m.csv", text));
 }
 
+/* Group the runs by their losses, too. */
+static void load_losses(struct fixture *f)
+{
+	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0],
+						     .losses = true };
+
+	rfl_repeats_free(f->r);
+	f->r = NULL;
+	assert_ok(rfl_repeats_new(f->runs, &options, &f->r, &f->err), &f->err);
+}
+
 /* Create a chart of the table. */
 static enum rfl_rc make(struct fixture *f, const char *kind, const char *env)
 {
@@ -391,6 +402,56 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	(void)write_file(f->dir, "epochs/c.csv", "epoch,test_loss\n1,2.5\n2,x\n");
 	assert_int_equal(make(f, "accuracy", NULL), RFL_EFORMAT);
 	assert_says(&f->err, "c.csv:3: column 'test_loss': 'x' is not a number");
+}
+
+/* Trainings with other rates or data are drawn apart, also with equal hashes; other seeds are
+ * repeats. Losses of bursts are those of trainings, too. */
+static void only_equal_trainings_are_averaged(void **state)
+{
+#define HEADER                                                                                \
+	"schema_version,run_id,config_hash,env,model,precision,batch,mode,backend,data_mode," \
+	"data_name,data_digest,lr,seed,epochs,samples_per_s,status\n"
+#define ROW(id, name, digest, lr, seed, epochs)                                           \
+	"5," id ",x,lab,resnet18,fp32,8,train,cpu,mnist," name "," digest "," lr "," seed \
+	"," epochs ",10,ok\n"
+	static const char *const names[] = {
+		"lab: ResNet-18, batch 8, one, data d1, learning rate 0.1, test",
+		"lab: ResNet-18, batch 8, one, data d1, learning rate 0.5, test",
+		"lab: ResNet-18, batch 8, two, data d2, learning rate 0.1, test",
+	};
+	struct fixture *f = *state;
+	char path[64];
+
+	load_text(f, HEADER ROW("a", "one", "d1", "0.1", "0", "1")
+			     ROW("b", "one", "d1", "0.1", "1", "1")
+				     ROW("c", "one", "d1", "0.5", "0", "1")
+					     ROW("d", "two", "d2", "0.1", "0", "1"));
+	for (const char *id = "abcd"; *id; id++) {
+		(void)snprintf(path, sizeof(path), "epochs/%c.csv", *id);
+		(void)write_file(f->dir, path,
+				 *id == 'b' ? "epoch,test_loss\n1,4\n" : "epoch,test_loss\n1,2\n");
+		(void)snprintf(path, sizeof(path), "steps/%c.csv", *id);
+		(void)write_file(f->dir, path, "step,loss\n0,2\n");
+	}
+	assert_ok(make(f, "accuracy", NULL), &f->err);
+	assert_int_equal(f->c->panels[0].n, 2 * RFL_ARRAY_LEN(names)); /* test and train */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
+		assert_string_equal(f->c->panels[0].series[2 * i].name, names[i]);
+		assert_true(f->c->panels[0].series[2 * i].rows[0].y == (i == 0 ? 3 : 2));
+	}
+
+	load_text(f,
+		  HEADER ROW("a", "one", "d1", "0.1", "0", "") ROW("b", "one", "d1", "0.1", "1", "")
+			  ROW("c", "one", "d1", "0.5", "0", ""));
+	assert_int_equal(f->r->n, 1); /* their speed is that of repeats */
+	load_losses(f);
+	assert_int_equal(f->r->n, 2);
+	assert_ok(make(f, "loss", "lab"), &f->err);
+	assert_int_equal(f->c->panels[0].n, 2);
+	assert_string_equal(f->c->panels[0].series[1].name,
+			    "ResNet-18, batch 8, learning rate 0.5");
+#undef HEADER
+#undef ROW
 }
 
 /* Two cores with an L1 of 48 KiB each, and a shared L3 of 4 MiB. A ceiling of one core counts for
@@ -753,6 +814,7 @@ int main(void)
 		TABLE(what_overlaps_is_not_counted_twice),
 		TABLE(scaling_has_a_line_per_model_and_marks_what_does_not_fit),
 		TABLE(accuracy_has_means_per_epoch_of_all_environments),
+		TABLE(only_equal_trainings_are_averaged),
 		TABLE(a_foreign_ledger_gives_means_and_deviations),
 		TABLE(single_runs_have_no_error_bars),
 		TABLE(lines_differ_or_the_note_says_so),

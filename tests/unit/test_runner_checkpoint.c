@@ -63,6 +63,7 @@ static void begin(struct rig *r, const char *path)
 					   .net = r->net,
 					   .engine_id = "fake-1.0",
 					   .device = "cpu",
+					   .data_digest = "0123456789abcdef",
 					   .burst = &r->burst,
 					   .samples = 9,
 					   .test_samples = 5,
@@ -260,6 +261,7 @@ static void impossible_headers_are_refused(void **state)
 	forge(path, "\"done\":5", "\"done\":0", RFL_EFORMAT, "position");
 	forge(path, "\"steps_per_epoch\":4", "\"steps_per_epoch\":5", RFL_EFORMAT, "position");
 	forge(path, "\"samples\":9", "\"samples\":8", RFL_EINVAL, "8 training");
+	forge(path, "\"data\":\"0", "\"data\":\"1", RFL_EINVAL, "another data set");
 	forge(path, "\"epoch\":1", "\"epoch\":\"", RFL_EFORMAT, "");
 }
 

@@ -294,51 +294,6 @@ static void losses_have_a_fingerprint(void **state)
 	rfl_run_result_fini(&b);
 }
 
-/* Whatever changes what is computed, or how fast, makes another configuration. */
-static void each_option_of_weight_is_in_the_hash(void **state)
-{
-	enum { MOST = 17 };
-	struct rfl_run_config cases[MOST];
-	char hashes[MOST][17];
-	size_t n = 0;
-
-	for (size_t i = 0; i < MOST; i++) {
-		cases[i] = small_config();
-		cases[i].device = RFL_DEVICE_CUDA;
-		cases[i].warmup = 3;
-		cases[i].micro_batch = 4;
-	}
-	n++; /* the first is as it is */
-	cases[n].micro_batch = 2;
-	cases[n++].accum = 2;
-	cases[n++].precision = RFL_PRECISION_FP16;
-	cases[n++].channels_last = true;
-	cases[n++].optimizer = RFL_RULE_ADAM;
-	cases[n++].optimizer_kernels = RFL_KERNELS_FUSED;
-	cases[n++].cuda_graph = true;
-	cases[n++].cudnn_benchmark = true;
-	cases[n++].sync_each_step = true;
-	cases[n++].data_kind = RFL_DATA_SYNTHETIC_HOST;
-	cases[n++].pin_memory = true;
-	cases[n++].deterministic = true;
-	cases[n++].mode = RFL_RUN_FWD;
-	cases[n++].threads = 2;
-	cases[n++].grad_clip = 1;
-	cases[n++].attention = RFL_ATTENTION_SDPA;
-	setenv("RFL_FAKE_DEVICE", "cuda", 1);
-	for (size_t i = 0; i < n; i++) {
-		struct rfl_run_result r;
-
-		run_it(*state, &cases[i], &r);
-		snprintf(hashes[i], sizeof(hashes[i]), "%s", r.row.config_hash);
-		for (size_t k = 0; k < i; k++)
-			if (strcmp(hashes[i], hashes[k]) == 0)
-				fail_msg("configurations %zu and %zu have one hash", k, i);
-		rfl_run_result_fini(&r);
-	}
-	unsetenv("RFL_FAKE_DEVICE");
-}
-
 /* An attempt that fails is an attempt at the same configuration, however far it came. */
 static void a_failed_attempt_has_the_hash_of_the_others(void **state)
 {
@@ -386,7 +341,6 @@ int main(int argc, char **argv)
 		TEST(a_language_model_has_tokens),
 		TEST(without_warm_up_the_first_step_is_in_the_window),
 		TEST(losses_have_a_fingerprint),
-		TEST(each_option_of_weight_is_in_the_hash),
 		TEST(a_failed_attempt_has_the_hash_of_the_others),
 	};
 	int failed;
