@@ -88,7 +88,7 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 	/* Suggest " --log-dir DIR" if the rows are in DIR/metrics.csv. Never append to the table of
 	 * another program: its runs count as done, and new rows go to another folder. */
 	rfl_buf_init(&log_dir, 0);
-	foreign = rfl_ledger_check(path, NULL) == RFL_EFORMAT;
+	foreign = rfl_ledger_is_foreign(path);
 	if (a->in.metrics.n == 1 && strcmp(base, "metrics.csv") == 0) {
 		rfl_buf_puts(&log_dir, foreign ? " --done-in " : " --log-dir ");
 		if (base == path)
@@ -118,17 +118,17 @@ static enum rfl_rc render_repeats(const void *what, enum rfl_format format, cons
 {
 	return format == RFL_FORMAT_MD
 		       ? rfl_repeats_markdown(what, lines, out, err)
-		       : rfl_table_finish(rfl_repeats_table(what, rfl_format_for_people(format),
-							    lines),
-					  format, out, err);
+		       : rfl_table_finish(
+				 rfl_repeats_table(what, rfl_format_for_people(format), lines),
+				 format, out, err);
 }
 
 static enum rfl_rc render_points(const void *what, enum rfl_format format, const char *lines,
 				 struct rfl_buf *out, struct rfl_err *err)
 {
 	(void)lines;
-	return rfl_table_finish(rfl_points_summary(what, rfl_format_for_people(format)), format, out,
-				err);
+	return rfl_table_finish(rfl_points_summary(what, rfl_format_for_people(format)), format,
+				out, err);
 }
 
 /* Write the files of --output-dir, and print the result.
