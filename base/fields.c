@@ -122,12 +122,17 @@ enum rfl_rc rfl_fields_bind(const struct rfl_field *fields, size_t n, const stru
 enum rfl_rc rfl_field_read_number(const struct rfl_field *f, const struct rfl_csv *csv, int column,
 				  void *row, struct rfl_err *err)
 {
+	const bool whole = f->kind == RFL_FIELD_INT;
+	const char *text = rfl_csv_text(csv, column);
 	double *real = rfl_field_real_at(f, row);
-	enum rfl_rc rc;
+	enum rfl_rc rc =
+		whole ? rfl_csv_int(csv, column, RFL_UNKNOWN, rfl_field_int_at(f, row), err)
+		      : rfl_csv_double(csv, column, real, err);
 
-	if (f->kind == RFL_FIELD_INT)
-		return rfl_csv_int(csv, column, RFL_UNKNOWN, rfl_field_int_at(f, row), err);
-	rc = rfl_csv_double(csv, column, real, err);
+	if (rc == RFL_OK && text[0] != '\0' && !f->is_signed &&
+	    (whole ? *rfl_field_int_at(f, row) < 0 : *real < 0))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%s' is negative",
+				csv->path, csv->line, f->name, text);
 	if (rc == RFL_OK && f->power)
 		*real = rfl_num_shift(*real, f->power);
 	return rc;

@@ -31,19 +31,29 @@ struct rfl_field {
 	/** For reals: the member is the value in the file times 10^power, with power from -22 to
 	 * 22; -3 for a column in ms and a member in seconds. */
 	int power;
-	bool needed; /**< a table without this column is rejected */
+	bool needed;    /**< a table without this column is rejected */
+	bool is_signed; /**< a real that may be below 0; other negative numbers are rejected */
 };
 
-/** An array entry from a list X(KIND, name, meaning); members of the struct have the same names. */
-#define RFL_FIELD(k, structure, n, m)                              \
-	{                                                          \
-		.name = #n, .meaning = (m), .kind = RFL_FIELD_##k, \
-		.offset = offsetof(structure, n)                   \
+/** An array entry from a list X(KIND, name, meaning); members of the struct have the same names.
+ * KIND is TEXT, INT, REAL, or SIGNED for a real that may be negative. */
+#define RFL_FIELD(k, structure, n, m)                                                  \
+	{                                                                              \
+		.name = #n, .meaning = (m), .kind = RFL_FIELD_##k,                     \
+		.offset = offsetof(structure, n), .is_signed = RFL_FIELD_IS_SIGNED_##k \
 	}
 
-#define RFL_FIELD_C_TEXT char *
-#define RFL_FIELD_C_INT  int64_t
-#define RFL_FIELD_C_REAL double
+#define RFL_FIELD_SIGNED RFL_FIELD_REAL
+
+#define RFL_FIELD_C_TEXT   char *
+#define RFL_FIELD_C_INT    int64_t
+#define RFL_FIELD_C_REAL   double
+#define RFL_FIELD_C_SIGNED double
+
+#define RFL_FIELD_IS_SIGNED_TEXT   false
+#define RFL_FIELD_IS_SIGNED_INT    false
+#define RFL_FIELD_IS_SIGNED_REAL   false
+#define RFL_FIELD_IS_SIGNED_SIGNED true
 
 /** Address of a field's member in a row; writable only if the row is. */
 static inline char **rfl_field_text_at(const struct rfl_field *f, const void *row)
@@ -92,7 +102,8 @@ void rfl_fields_write(const struct rfl_field *fields, size_t n, const void *row,
 enum rfl_rc rfl_fields_bind(const struct rfl_field *fields, size_t n, const struct rfl_csv *csv,
 			    int *columns, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Read a number into its member of the row. RFL_EFORMAT names file, line and column. */
+/** Read a number into its member of the row. RFL_EFORMAT, also for a negative number in a column
+ * that has none, names file, line and column. */
 enum rfl_rc rfl_field_read_number(const struct rfl_field *f, const struct rfl_csv *csv, int column,
 				  void *row, struct rfl_err *err) RFL_WARN_UNUSED;
 

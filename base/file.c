@@ -334,6 +334,32 @@ void rfl_dir_sweep(const char *dir)
 	sweep(dir, NULL);
 }
 
+/* Rename a complete temporary file, or remove it after a failure; free its name, which may be NULL.
+ */
+static enum rfl_rc put_in_place(char *take_name, const char *path, enum rfl_rc rc,
+				struct rfl_err *err)
+{
+	if (rc == RFL_OK && rename(take_name, path) != 0)
+		rc = rfl_fail_errno(err, "%s: cannot replace", path);
+	if (rc == RFL_OK)
+		sync_folder_of(path);
+	else if (take_name)
+		unlink(take_name);
+	free(take_name);
+	return rc;
+}
+
+enum rfl_rc rfl_file_replace(FILE *take_file, char *take_name, const char *path, enum rfl_rc rc,
+			     struct rfl_err *err)
+{
+	if (rc == RFL_OK && (ferror(take_file) || fflush(take_file) != 0 ||
+			     sync_file(fileno(take_file), path, NULL) != RFL_OK))
+		rc = rfl_fail_errno(err, "%s: cannot write", path);
+	if (fclose(take_file) != 0 && rc == RFL_OK)
+		rc = rfl_fail_errno(err, "%s: cannot write", path);
+	return put_in_place(take_name, path, rc, err);
+}
+
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struct rfl_err *err)
 {
 	struct stat st;
@@ -357,13 +383,7 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 	fd = open_neighbour(target, exists ? &st : NULL, &name);
 	rc = fd < 0 ? rfl_fail_errno(err, "%s: cannot create", target)
 		    : finish(fd, target, data, len, err);
-	if (rc == RFL_OK && rename(name, target) != 0)
-		rc = rfl_fail_errno(err, "%s: cannot replace", target);
-	if (rc == RFL_OK)
-		sync_folder_of(target);
-	else if (name)
-		unlink(name);
-	free(name);
+	rc = put_in_place(name, target, rc, err);
 	free(target);
 	return rc;
 }
@@ -392,15 +412,9 @@ enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *er
 
 		rc = rc ? rc : ended;
 	}
-	if (rc == RFL_OK && rename(name, target) != 0)
-		rc = rfl_fail_errno(err, "%s: cannot replace", target);
-	if (rc == RFL_OK)
-		sync_folder_of(target);
-	else if (name)
-		unlink(name);
+	rc = put_in_place(name, target, rc, err);
 	if (in >= 0)
 		close(in);
-	free(name);
 	free(target);
 	return rc;
 }

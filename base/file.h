@@ -36,9 +36,15 @@ enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *er
 enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Create a temporary file in the folder of a file too large for rfl_file_write(). The caller fills
- * it, closes it, renames or removes it, and frees its name. */
+ * it, and calls rfl_file_replace(). */
 enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Sync a temporary file and rename it, so that it replaces `path`; then sync the folder.
+ * @param rc  a failure: the temporary file is removed instead
+ * @return rc, or RFL_EIO */
+enum rfl_rc rfl_file_replace(FILE *take_file, char *take_name, const char *path, enum rfl_rc rc,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Remove temporary files of a file, or of all files in a folder, left by killed processes. */
 void rfl_file_sweep(const char *path);

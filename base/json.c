@@ -69,7 +69,8 @@ enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_
 	}
 	if (je.line < 1)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, je.text);
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s", name, je.line, je.column, je.text);
+	return rfl_fail(err, RFL_EFORMAT, je.position, "%s:%d:%d: %s", name, je.line, je.column,
+			je.text);
 }
 
 enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)

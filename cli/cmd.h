@@ -51,7 +51,7 @@ struct rfl_opt {
 	/** As typed on the command line ("16 32"); NULL: zero, NULL or empty. If a list default
 	 * begins with a newline, each line is a value. */
 	const char *def;
-	int64_t min, max;  /**< both 0: no bounds */
+	int64_t min, max;  /**< both 0: no bounds; of a text, `max` is the length */
 	double rmin, rmax; /**< both 0: no bounds */
 	bool required;
 	bool negatable;

@@ -13,9 +13,9 @@
 #define RFL_EPOCH_COLUMNS(X) \
 	X(INT, epoch, "number of the epoch, from 1") \
 	X(REAL, lr, "learning rate in this epoch") \
-	X(REAL, train_loss, "mean loss over the training samples, as they were trained on") \
+	X(SIGNED, train_loss, "mean loss over the training samples, as they were trained on") \
 	X(REAL, train_accuracy, "share of the training samples that were classified correctly, likewise") \
-	X(REAL, test_loss, "mean loss over the test set after the epoch") \
+	X(SIGNED, test_loss, "mean loss over the test set after the epoch") \
 	X(REAL, test_accuracy, "share of the readable test samples that were classified correctly") \
 	X(REAL, train_s, "time of the training steps") \
 	X(REAL, test_s, "time of the evaluation") \

@@ -96,7 +96,7 @@
 	X(REAL, step_ms_min, "time of the fastest step") \
 	X(REAL, step_ms_max, "time of the slowest step") \
 	X(INT, outliers, "steps that differ from the median by more than 5 x 1.4826 x MAD") \
-	X(REAL, lag1, "lag-1 autocorrelation of step times") \
+	X(SIGNED, lag1, "lag-1 autocorrelation of step times") \
 	X(REAL, fwd_ms_mean, "mean time of forward pass and loss") \
 	X(REAL, fwd_ms_std, "sample standard deviation of the forward time") \
 	X(REAL, bwd_ms_mean, "mean time of the backward pass") \
@@ -111,13 +111,13 @@
 	X(INT, queue_min, "smallest number of batches ready when a step fetched one") \
 	X(REAL, decode_samples_per_s, "images decoded per second by busy loader threads") \
 	X(REAL, wall_s, "duration of the measured window") \
-	X(REAL, launch_gap, "share of wall_s spent between GPU steps, excluding idle time within a step") \
+	X(SIGNED, launch_gap, "share of wall_s spent between GPU steps, excluding idle time within a step") \
 	X(REAL, samples_per_s, "batch x iters / wall_s") \
-	X(REAL, compute_samples_per_s, "samples_per_s without data_wait") \
+	X(SIGNED, compute_samples_per_s, "samples_per_s without data_wait") \
 	X(REAL, tokens_per_s, "samples_per_s x context_length") \
 	X(INT, model_flops_per_step, "core FLOPs of a step, 2 per multiply-add") \
 	X(REAL, tflops, "model_flops_per_step / median step time") \
-	X(REAL, drift, "median of the last third / median of the first third - 1") \
+	X(SIGNED, drift, "median of the last third / median of the first third - 1") \
 	X(INT, until_steps, "number of steps after which --until stopped") \
 	X(REAL, until_step_ms_mean, "mean step time of the first until_steps steps") \
 	X(REAL, until_stdrel, "standard error of until_step_ms_mean / until_step_ms_mean") \
@@ -133,11 +133,11 @@
 	X(REAL, power_mean_w, "mean power of the GPU in the window") \
 	X(REAL, energy_j_per_step, "energy of the GPU per step") \
 	X(REAL, samples_per_j, "samples per joule of GPU energy") \
-	X(REAL, temperature_max_c, "highest temperature of the GPU") \
+	X(SIGNED, temperature_max_c, "highest temperature of the GPU") \
 	X(TEXT, throttle, "reasons for GPU throttling; empty if there was none") \
 	X(TEXT, unwatched, "reason why GPU clocks, power and temperature are unknown") \
-	X(REAL, loss_first, "loss of the first step, including warm-up") \
-	X(REAL, loss_last, "loss of the last measured step") \
+	X(SIGNED, loss_first, "loss of the first step, including warm-up") \
+	X(SIGNED, loss_last, "loss of the last measured step") \
 	X(TEXT, loss_hash, "hash of the losses of all steps; equal for bit-identical losses") \
 	X(REAL, loss_scale, "fp16 loss scale at the end of the run") \
 	X(INT, scale_skipped, "steps skipped because a gradient was not finite") \
@@ -237,9 +237,12 @@ enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row
  * @return as rfl_ledger_append() */
 enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Check that a row can be appended: the file is missing, empty or a ledger of any version. Called
- * before a run, so that no results are lost after an hour of work. */
+/** Check that a row can be appended, and torn rows set aside: the file is missing, empty or a ledger
+ * of any version. Called before a run, so that no results are lost after an hour of work. */
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Whether the file is the table of another program. */
+bool rfl_ledger_is_foreign(const char *path);
 
 /** Rows read from tables. A zeroed struct is empty. */
 struct rfl_ledger {

@@ -57,7 +57,7 @@ void rfl_matrix_label(const struct rfl_matrix_cell *cell, int repeat, char ret[R
 enum rfl_matrix_state {
 	RFL_MATRIX_DONE,
 	RFL_MATRIX_MISSING, /**< no row */
-	RFL_MATRIX_FAILED,  /**< has rows, but none with status ok */
+	RFL_MATRIX_FAILED,  /**< has rows, but none with status ok and all files */
 };
 
 /** A run and its rows. */
@@ -66,8 +66,8 @@ struct rfl_matrix_run {
 	int repeat; /**< from 1 */
 	enum rfl_matrix_state state;
 	unsigned ok, failed; /**< number of rows; after a retry, ok may exceed 1 */
-	/* The row that counts: the last one with status ok, else the last one. */
-	const char *status, *reason; /**< NULL: unknown */
+	/* The row that counts: the last one with status ok and all files, else the last one. */
+	const char *status, *reason; /**< NULL: unknown; "files lost" if it is ok otherwise */
 	const char *run_id;          /**< NULL: unknown, or the run has at most one ok row */
 	double run_s;                /**< its set-up, warm-up and window; NaN: unknown */
 	/** The row; NULL if the run is missing, or if rows are not kept. Borrowed. */

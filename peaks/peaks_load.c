@@ -69,30 +69,25 @@ static enum rfl_rc read_text(const char *text, size_t len, const char *path, jso
 			     struct rfl_err *err)
 {
 	struct rfl_err first = RFL_ERR_INIT;
-	json_error_t je = { .line = -1 };
-	const char *hint = "";
+	const char *what, *hint = "";
 	struct rfl_where w;
-	json_t *root;
-	size_t at;
 	enum rfl_rc rc = rfl_json_loads(text, len, path, ret, &first);
 
 	if (rc == RFL_OK)
 		return RFL_OK;
-	root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
-	json_decref(root);
-	if (rc != RFL_EFORMAT || root || strncmp(je.text, "'['", 3) == 0)
-		/* the text does not begin like JSON, or the error is not in its syntax */
+	if (first.native <= 0) /* the text does not begin like JSON */
 		return rfl_err_pass(err, &first);
-	at = je.position > 0 ? (size_t)je.position : 0;
 	rfl_where_begin(&w, path, "");
-	find_place(text, at < len ? at : len, &w);
-	if (strstr(je.text, "NaN") || strstr(je.text, "nan") || strstr(je.text, "Inf"))
+	find_place(text, (size_t)first.native < len ? (size_t)first.native : len, &w);
+	what = first.msg + strlen(path) + 1;
+	what += strspn(what, ":0123456789"); /* the line and column */
+	if (strstr(what, "NaN") || strstr(what, "nan") || strstr(what, "Inf"))
 		hint = "; JSON has no such number; write null in the short form, or {\"status\": "
 		       "\"unknown\", \"value\": null, \"reason\": \"...\"} in the long form";
-	else if (strstr(je.text, "duplicate"))
+	else if (strstr(what, "duplicate"))
 		hint = "; remove one of them";
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
-			w.len ? w.pointer : "/", je.text, hint);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%.*s %s:%s%s", (int)(what - first.msg), first.msg,
+			w.len ? w.pointer : "/", what, hint);
 }
 
 enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err)

@@ -123,6 +123,10 @@ const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face f
 	size_t keep = strlen(text);
 	const char *cut = text;
 
+	/* not letter by letter from the end of a text that is much too long */
+	while (keep > 64 && rfl_text_width(rfl_scene_printf(s, "%.*s", (int)(keep / 2), text), face,
+					   size) > width)
+		keep /= 2;
 	while (keep > 0 && rfl_text_width(cut, face, size) > width) {
 		do
 			keep--;

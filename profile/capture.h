@@ -127,6 +127,8 @@ bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl
 
 /** The number of launches of all ranges of `total_kind`. */
 int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
+/** Whether the source counts GPUs. */
+bool rfl_capture_is_of_gpu(const struct rfl_capture *c);
 /** Instructions per cycle of a processor. NaN for GPUs, which count the cycles of one SM only. */
 double rfl_capture_ipc(const struct rfl_capture *c);
 
@@ -265,7 +267,7 @@ void rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to);
 	X(INT, launches, "number of launches in the range") \
 	X(TEXT, kind, "capture: first row of a capture; metric: raw value; quantity: derived by a formula; refusal: set that could not be counted; note: remark") \
 	X(TEXT, metric, "name of the metric or quantity; for other kinds: rows_left_out (capture), the set (refusal), unused_metrics (note)") \
-	X(REAL, value, "value in SI base units; empty if unavailable") \
+	X(SIGNED, value, "value in SI base units; empty if unavailable") \
 	X(TEXT, unit, "byte, s, FLOP, ...") \
 	X(TEXT, rollup, "sum, max, min or mean over the launches") \
 	X(INT, counted_launches, "number of launches with a value") \

@@ -460,17 +460,17 @@ static void say_phases(struct analysis *a)
 
 	for (size_t i = 0; a->r->repeats && i < RFL_ARRAY_LEN(modes); i++) {
 		struct phases p = phases_of(a, modes[i], false);
-		double share[RFL_TIMED_PHASES];
+		double share[RFL_TIMED_PHASES], all = 0;
 
 		p = p.n ? p : phases_of(a, modes[i], true);
-		if (p.n == 0)
-			continue;
 		for (enum rfl_timed k = 0; k < RFL_TIMED_PHASES; k++)
-			share[k] = 100 * p.phase_ms[k] / p.step_ms;
+			all += share[k] = 100 * p.phase_ms[k] / p.step_ms;
+		if (p.n == 0 || !isfinite(all))
+			continue;
+		const double ratio = share[RFL_TIMED_BACKWARD] / share[RFL_TIMED_FORWARD];
 		rfl_buf_reset(&a->text);
-		if (share[RFL_TIMED_FORWARD] > 0)
-			rfl_buf_printf(&a->text, " (%.3g times the forward)",
-				       share[RFL_TIMED_BACKWARD] / share[RFL_TIMED_FORWARD]);
+		if (isfinite(ratio))
+			rfl_buf_printf(&a->text, " (%.3g times the forward)", ratio);
 		if (share[RFL_TIMED_OPTIMIZER] > 0)
 			rfl_buf_printf(&a->text, ", the optimizer %.3g %%",
 				       share[RFL_TIMED_OPTIMIZER]);

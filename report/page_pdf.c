@@ -6,6 +6,7 @@
 #include "report/page.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <cairo-pdf.h>
@@ -738,6 +739,26 @@ static PangoContext *fonts_open(const char *dir)
 	return context;
 }
 
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+/* Pango starts a thread, and aborts if it cannot. */
+static enum rfl_rc check_threads(struct rfl_err *err)
+{
+	pthread_t thread;
+	const int code = pthread_create(&thread, NULL, do_nothing, NULL);
+
+	if (code)
+		return rfl_fail(err, RFL_EFAILED, code,
+				"a PDF report needs a thread: %s; raise the limit on processes "
+				"(ulimit -u), or write HTML (--output report.html)",
+				strerror(code));
+	pthread_join(thread, NULL);
+	return RFL_OK;
+}
+
 /* Write all sheets once. @param out  NULL: only find the sheets of the sections */
 static void put_file(struct pdf *d, struct rfl_buf *out)
 {
@@ -768,8 +789,11 @@ static void put_file(struct pdf *d, struct rfl_buf *out)
 
 enum rfl_rc rfl_page__pdf(const struct rfl_page *p, struct rfl_buf *out, struct rfl_err *err)
 {
-	struct pdf d = { .page = p, .err = err, .arena = rfl_arena_new() };
+	struct pdf d = { .page = p, .err = err };
 
+	if (check_threads(err) != RFL_OK)
+		return RFL_EFAILED;
+	d.arena = rfl_arena_new();
 	d.sheets = rfl_arena_array(d.arena, p->n, sizeof(*d.sheets));
 	d.grids = rfl_arena_array(d.arena, p->n, sizeof(struct grid *));
 	d.waiting = rfl_arena_array(d.arena, p->n, sizeof(struct rfl_block *));

@@ -213,11 +213,11 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 	if (text.len) {
 		rfl_table_text(t, "Learning rate");
 		rfl_table_text(t, rfl_buf_str(&text));
-		rfl_buf_reset(&text);
-		rfl_buf_printf(&text, "%.0f",
-			       of->epochs->rows->samples_per_s * of->epochs->rows->train_s);
-		rfl_table_text(t, "Training samples per epoch");
-		rfl_table_text(t, rfl_buf_str(&text));
+		const double samples = of->epochs->rows->samples_per_s * of->epochs->rows->train_s;
+		if (isfinite(samples)) {
+			rfl_table_text(t, "Training samples per epoch");
+			rfl_table_text(t, rfl_page_printf(page, "%.0f", samples));
+		}
 	}
 	rfl_buf_fini(&text);
 	rfl_page_table(page, title_of(page, g), t);

@@ -109,7 +109,8 @@ void rfl_table_int(struct rfl_table *t, int64_t value)
 
 void rfl_table_real(struct rfl_table *t, double value)
 {
-	add_cell(t, (struct cell){ .kind = isnan(value) ? CELL_NULL : CELL_REAL, .real = value });
+	add_cell(t,
+		 (struct cell){ .kind = isfinite(value) ? CELL_REAL : CELL_NULL, .real = value });
 }
 
 static void add_member(struct rfl_table *t, const struct rfl_column *c, const void *row)

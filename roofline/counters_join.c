@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "ledger/label.h"
+#include "profile/chips.h"
 
 static bool is_text(const char *text)
 {
@@ -223,13 +224,36 @@ static const char *words(struct rfl_merge_job *job, const struct identity *id)
 			       id->mode[0] ? " " : "", id->mode);
 }
 
+/* Why a capture cannot be of a run, as far as their devices are known; NULL: it can. Chips of one
+ * compute capability are not distinguished, because a file may contain nothing else. */
+static const char *other_device(struct rfl_merge_job *job, const struct rfl_capture *c,
+				const struct rfl_ledger_row *row)
+{
+	const bool gpu = rfl_capture_is_of_gpu(c), named = is_text(row->device_name);
+	const bool on_gpu = is_text(row->backend) ? strcmp(row->backend, "cpu") != 0 : gpu;
+	const struct rfl_chip *chip = c->chip ? rfl_chip_find(c->chip) : NULL;
+	const struct rfl_chip *of = named ? rfl_chip_of_device(row->device_name, 0) : NULL;
+
+	if (gpu == on_gpu && (!chip || !of || chip->capability == of->capability))
+		return NULL;
+	return rfl_merge__text(
+		job,
+		"it was counted on %s%s, but %s %s ran on %s; use the label of a run "
+		"on that device (--label)",
+		gpu ? "a GPU" : "a processor",
+		chip ? rfl_merge__text(job, " (%s)", chip->name) : "", row->env, row->model,
+		named ? row->device_name : row->backend);
+}
+
 /* Find the configurations of a capture in `list`, and copy them to `hits`.
  * @return NULL, or the reason why there are none */
-static const char *candidates(struct rfl_merge_job *job, struct rfl_config *const *list, size_t n,
-			      const struct identity *id, struct rfl_config **hits, size_t *nhits)
+static const char *candidates(struct rfl_merge_job *job, const struct rfl_capture *capture,
+			      struct rfl_config *const *list, size_t n, const struct identity *id,
+			      struct rfl_config **hits, size_t *nhits)
 {
 	const char *ledger = job->in->runs->files[0].path;
 	const struct rfl_field *mismatch = NULL, *f;
+	const char *elsewhere = NULL, *why;
 	char one[RFL_NUM_MAX], other[RFL_NUM_MAX];
 
 	*nhits = 0;
@@ -245,6 +269,10 @@ static const char *candidates(struct rfl_merge_job *job, struct rfl_config *cons
 			continue;
 		if (id->home && (f = differ(JOINING, id->home->like, row))) {
 			mismatch = f;
+			continue;
+		}
+		if ((why = other_device(job, capture, row))) {
+			elsewhere = why;
 			continue;
 		}
 		f = *nhits ? differ(0, hits[0]->row, row) : NULL;
@@ -264,8 +292,8 @@ static const char *candidates(struct rfl_merge_job *job, struct rfl_config *cons
 				  "({env}_{model}_{precision}_bs{batch}_{mode}_prof), or "
 				: "");
 	}
-	if (*nhits)
-		return NULL;
+	if (*nhits || elsewhere)
+		return *nhits ? NULL : elsewhere;
 	if (mismatch)
 		return rfl_merge__text(job,
 				       "%s:%zu, the profiled run, has a different '%s' from the "
@@ -382,7 +410,8 @@ static enum rfl_rc find_owners(struct rfl_merge_job *job, struct owners *o, stru
 		if (isnan(total[RFL_QUANTITY_FLOPS].value) && isnan(total[RFL_QUANTITY_DRAM].value))
 			continue;
 		for (size_t k = 0; k < n; k++)
-			if (o->of_run[b[k].run - runs])
+			if (o->of_run[b[k].run - runs] &&
+			    !other_device(job, captures->captures[i], b[k].run->like))
 				o->of_run[b[k].run - runs]->own_counters = true;
 	}
 	return find_leaders(job, o, err);
@@ -446,6 +475,8 @@ static enum rfl_rc join_one(struct rfl_merge_job *job, const struct rfl_capture 
 	}
 	if (!why && id.home && !is_profiled(id.home))
 		own = owners->of_run[id.home - job->in->runs->runs];
+	if (own && (why = other_device(job, capture, own->row)))
+		own = NULL;
 	if (own) {
 		/* without useful counters of its own, it may have a leader, or be one */
 		mine = own->alike ? own->alike : own;
@@ -457,7 +488,7 @@ static enum rfl_rc join_one(struct rfl_merge_job *job, const struct rfl_capture 
 			list[n++] = c;
 	}
 	if (!why)
-		why = candidates(job, list, n, &id, owners->hits, &nhits);
+		why = candidates(job, capture, list, n, &id, owners->hits, &nhits);
 	if (why && own) /* only its own configuration */
 		nhits = 0;
 	if (why && !own) {

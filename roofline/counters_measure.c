@@ -632,8 +632,8 @@ static void compare(struct rfl_merge_job *job, const struct rfl_config *config,
 		if (whole)
 			m->ai = m->flops.value / m->bytes.value;
 		else if (m->bytes.value > 0)
-			rfl_buf_puts(note, "; FLOPs and bytes are from different launches, so the "
-					   "arithmetic intensity is unknown");
+			rfl_buf_puts(note, "; " RFL_COUNTERS_APART
+					   ", so the arithmetic intensity is unknown");
 	}
 }
 

@@ -320,7 +320,7 @@ static void fill_bytes(struct filling *f)
 					       bytes->reason ? ": " : "",
 					       bytes->reason ? bytes->reason : "");
 	else if (f->flops_counted && flops->launches != bytes->launches)
-		f->bytes_why = "FLOPs and bytes are from different launches";
+		f->bytes_why = RFL_COUNTERS_APART;
 	else if (bytes->validity == RFL_VALID_MARKED && ai == RFL_AI_AUTO && work)
 		f->bytes_why = "the self-test deviated by more than 2 %";
 	if (f->bytes_why[0])

@@ -44,6 +44,7 @@ static const char *obstacle(struct rfl_merge_job *job, const struct rfl_measured
 			  : NULL;
 }
 
+/* @param x  NULL: both FLOPs and bytes are known, but of different launches */
 static void demand(struct rfl_merge_job *job, struct rfl_config *c, const char *what,
 		   const struct rfl_measure *x, const char *why)
 {
@@ -53,7 +54,9 @@ static void demand(struct rfl_merge_job *job, struct rfl_config *c, const char *
 		"count again with the metrics named above ('roofline counters list --chip CHIP "
 		"--ncu' lists those of a GPU), or use the count (--ai auto, --flops auto)";
 
-	if (c->measured->refused && isnan(x->value))
+	if (!x)
+		fix = "count both in every launch, or use the count (--ai auto, --flops auto)";
+	else if (c->measured->refused && isnan(x->value))
 		fix = "follow the advice in the reason ('roofline counters check' verifies it), "
 		      "or use the count (--ai auto, --flops auto)";
 	else if (!c->measured->any)
@@ -111,8 +114,15 @@ void rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c)
 			100 * (1 - m->expected_share), c->row->precision,
 			rfl_quantity_info(m->foreign)->name);
 	c->flops_counted = !why;
-	if (why)
+	if (why) {
 		demand(job, c, "FLOPs", &m->flops, why);
+	} else if (c->bytes_counted && isnan(m->ai)) {
+		c->bytes_counted = false;
+		c->bytes_why = RFL_COUNTERS_APART;
+		c->flops_counted = !demanded;
+		if (demanded)
+			demand(job, c, "FLOPs and DRAM bytes", NULL, RFL_COUNTERS_APART);
+	}
 }
 
 /* The intensity of a cache: the FLOPs of the point over the counted bytes. */

@@ -14,6 +14,8 @@
 #define RFL_COUNTERS_MOST_BYTES 4.0
 /** If the coverage of the kernel time is lower, counters are only used on request. */
 #define RFL_COUNTERS_COVERAGE 0.95
+/** Why there is no arithmetic intensity although both are known. */
+#define RFL_COUNTERS_APART "FLOPs and bytes are from different launches"
 
 /* Texts below belong to the arena of the merge; "" if there is nothing to say. */
 

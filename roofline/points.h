@@ -73,7 +73,7 @@
 	X(REAL, attainable_gflops, "min(ai x peak_gbps, peak_gflops)") \
 	X(REAL, percent_of_attainable, "without FLOPs: of the bandwidth") \
 	X(TEXT, bound, "memory, compute, knee, neither, above or by construction") \
-	X(REAL, headroom_s, "step_s - step time at the attainable rate") \
+	X(SIGNED, headroom_s, "step_s - step time at the attainable rate") \
 	X(TEXT, verdict, "one sentence; above the roof, with the ranked causes") \
 	X(TEXT, peaks_hash, "hash of the peaks file") \
 	X(TEXT, ledger_hash, "hash of the ledger") \

@@ -126,6 +126,7 @@ struct rfl_run_result {
 	struct rfl_epochs epochs; /**< of a training, including those before it was continued */
 	char libraries[256];      /**< that multiply matrices on the processor; "": unknown */
 	char memory_file[4096];   /**< "" if the memory of a step was not recorded */
+	double memory_bytes;      /**< of the device, or the limit of the processes; 0: unknown */
 };
 
 /**
@@ -150,6 +151,7 @@ void rfl_run_result_fini(struct rfl_run_result *r);
 /**
  * rfl_run() with config->oom, the policy for batches that do not fit: each attempt has its own
  * child and row. A label in the configuration is adapted to each attempt: _bs64 becomes _bs48.
+ * A search does not try batches of which the predicted memory exceeds that of the device.
  * @param ret  the run with the largest batch that fits, else the last attempt; always release it
  */
 enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rfl_run_host *host,

@@ -54,13 +54,10 @@ static enum rfl_rc check_output(const char *path, struct rfl_err *err)
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return RFL_OK; /* a device or pipe */
 	if ((rc = rfl_file_target(path, &target, err)) == RFL_OK &&
-	    (rc = rfl_file_neighbour(target, &name, &f, err)) == RFL_OK) {
-		(void)fclose(f);
-		(void)unlink(name);
-	}
+	    (rc = rfl_file_neighbour(target, &name, &f, err)) == RFL_OK)
+		(void)!rfl_file_replace(f, name, target, RFL_EFAILED, NULL); /* remove it */
 	if (rc)
 		rfl_err_prefix(err, "--output");
-	free(name);
 	free(target);
 	return rc;
 }

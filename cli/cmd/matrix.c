@@ -291,7 +291,7 @@ static enum rfl_rc find_ledger(const char *log_dir, struct rfl_matrix_view *ret,
 /* An unreadable file is reported when it is loaded. */
 static bool is_foreign(const struct rfl_matrix_view *v)
 {
-	return v->size > 0 && rfl_ledger_check(v->path, NULL) == RFL_EFORMAT;
+	return v->size > 0 && rfl_ledger_is_foreign(v->path);
 }
 
 enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,

@@ -355,6 +355,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 			job->lost++;
 			if (!row->error_text)
 				report(job, label, row->status, why.msg);
+			rc = RFL_OK;
 		}
 		if (result.rc == RFL_OK)
 			rfl_matrix_left_add(&job->left, run % job->m->ncells,

@@ -71,7 +71,7 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, format, .letter = 'f', .name = "format", .meta = "FMT",
 	    .choices = rfl_surface_formats, .def = "png",
 	    .help = "formats of the figures, one file each; see 'roofline list surfaces'"),
-	OPT(TEXT, title, .name = "title", .meta = "TEXT", .may_be_empty = true,
+	OPT(TEXT, title, .name = "title", .meta = "TEXT", .max = 1000, .may_be_empty = true,
 	    .help = "title of the figures; default: derived from the data"),
 	OPT(TEXT, style, .name = "style", .meta = "STYLE", .choices = rfl_plot_styles,
 	    .def = "screen",

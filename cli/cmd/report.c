@@ -63,7 +63,8 @@ static const struct rfl_opt opts[] = {
 		    "the exact ratio"),
 	OPT(CHOICE, paper, .name = "paper", .meta = "SIZE", .choices = papers, .def = "a4",
 	    .help = "paper size of a PDF"),
-	OPT(TEXT, title, .name = "title", .meta = "TEXT", .help = "title of the report"),
+	OPT(TEXT, title, .name = "title", .meta = "TEXT", .max = 1000,
+	    .help = "title of the report"),
 	{ .name = NULL },
 };
 
@@ -131,10 +132,9 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 		rc = add_file(j, metrics->items[i], "runs",
 			      trainings ? "roofline train" : "roofline run", err);
 		if (rc == RFL_OK)
-			j->files[i].command =
-				rfl_ledger_check(metrics->items[i], NULL) == RFL_EFORMAT
-					? "another program"
-					: "roofline run or train";
+			j->files[i].command = rfl_ledger_is_foreign(metrics->items[i])
+						      ? "another program"
+						      : "roofline run or train";
 	}
 	if (rc == RFL_OK && metrics->n &&
 	    !(rc = rfl_cli_load_runs(metrics->items, metrics->n, &j->args->in.map,

@@ -88,7 +88,7 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 	/* Suggest " --log-dir DIR" if the rows are in DIR/metrics.csv. Never append to the table of
 	 * another program: its runs count as done, and new rows go to another folder. */
 	rfl_buf_init(&log_dir, 0);
-	foreign = rfl_ledger_check(path, NULL) == RFL_EFORMAT;
+	foreign = rfl_ledger_is_foreign(path);
 	if (a->in.metrics.n == 1 && strcmp(base, "metrics.csv") == 0) {
 		rfl_buf_puts(&log_dir, foreign ? " --done-in " : " --log-dir ");
 		if (base == path)

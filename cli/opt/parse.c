@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
 
@@ -177,6 +178,11 @@ static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char
 	return rc;
 }
 
+static bool is_of_files(const struct rfl_opt *row)
+{
+	return row->meta && strcmp(row->meta, "FILE") == 0;
+}
+
 /* Parse a value, and store it in the member of a row or append it to the list there. */
 static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, struct rfl_err *err)
 {
@@ -205,6 +211,9 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 			return rfl_fail(err, RFL_EUSAGE, 0,
 					"--%s: empty value; give one, or leave out the option",
 					row->name);
+		if (row->max > 0 && strlen(text) > (size_t)row->max)
+			return rfl_fail(err, RFL_EUSAGE, 0, "--%s: longer than %lld characters",
+					row->name, (long long)row->max);
 		if (row->choices)
 			rc = find_choice(row, text, &index, err);
 		if (rc == RFL_OK)
@@ -213,8 +222,11 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 	case RFL_OPT_CHOICE:
 		return find_choice(row, text, member, err);
 	case RFL_OPT_LIST:
-	case RFL_OPT_INT_LIST:
-		return add_items(row, member, text, row->whole && *text ? "" : ",", err);
+	case RFL_OPT_INT_LIST: { /* the name of a file may contain a comma */
+		const bool whole = row->whole || (is_of_files(row) && rfl_file_exists(text));
+
+		return add_items(row, member, text, whole && *text ? "" : ",", err);
+	}
 	}
 	return rfl_fail(err, RFL_EINVAL, 0, "--%s: invalid kind of option", row->name);
 }
@@ -585,7 +597,7 @@ static enum rfl_rc check_others(const struct parser *p, const struct rfl_opt *ro
 static enum rfl_rc complete(const struct slot *s, struct rfl_project *project, struct rfl_err *err)
 {
 	const struct rfl_opt *row = s->row;
-	const bool file = row->meta && strcmp(row->meta, "FILE") == 0;
+	const bool file = is_of_files(row);
 	const char *value = NULL;
 	enum rfl_rc rc = RFL_OK;
 

@@ -52,12 +52,12 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
+/* The file may be empty because another process is about to write the first row. */
+static enum rfl_rc check_file(const char *path, struct rfl_err *err)
 {
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 
-	/* the file may be empty because another process is about to write the first row */
 	if (rfl_file_size(path) == 0 || rfl_ledger__is_cut_header(path))
 		return RFL_OK;
 	rc = rfl_csv_open(path, &csv, err);
@@ -65,6 +65,18 @@ enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 		rc = check_ours(csv, err);
 	rfl_csv_close(csv);
 	return rc;
+}
+
+enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
+{
+	enum rfl_rc rc = check_file(path, err);
+
+	return rc ? rc : rfl_ledger__check_torn(path, err);
+}
+
+bool rfl_ledger_is_foreign(const char *path)
+{
+	return check_file(path, NULL) == RFL_EFORMAT;
 }
 
 enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out,

@@ -107,12 +107,24 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }
 
+static const char *const torn_header[] = { "found_utc", "line", "zero_bytes", "text" };
+
+enum rfl_rc rfl_ledger__check_torn(const char *path, struct rfl_err *err)
+{
+	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
+	enum rfl_rc rc = rfl_file_check_use(torn_path, RFL_FILE_APPENDED, err);
+
+	if (rc == RFL_OK && rfl_file_size(torn_path) > 0)
+		rc = rfl_csv_check_header(torn_path, torn_header, RFL_ARRAY_LEN(torn_header), err);
+	free(torn_path);
+	return rc;
+}
+
 /* Add a row to metrics.torn.csv. Zero bytes are counted but not copied because text cannot contain
  * them. */
 static enum rfl_rc set_aside(const char *torn_path, const char *path, const char *text,
 			     const struct record *r, struct rfl_err *err)
 {
-	static const char *const header[] = { "found_utc", "line", "zero_bytes", "text" };
 	char line[32], zeros[32], now[RFL_TIME_ISO_SIZE];
 	const char *fields[] = { now, line, zeros, NULL };
 	size_t nzeros = 0;
@@ -133,8 +145,8 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 	fields[3] = rfl_buf_str(&kept);
 	rfl_csv_write_row(&row, fields, RFL_ARRAY_LEN(fields));
 	if ((rc = rfl_buf_check(&kept, path, err)) == RFL_OK &&
-	    (rc = rfl_csv_append_rows(torn_path, header, RFL_ARRAY_LEN(header), &row, err)) ==
-		    RFL_OK)
+	    (rc = rfl_csv_append_rows(torn_path, torn_header, RFL_ARRAY_LEN(torn_header), &row,
+				      err)) == RFL_OK)
 		rfl_log(RFL_LOG_WARN,
 			"%s:%zu: the incomplete row (a power failure?) was moved to %s", path,
 			r->line, torn_path);
@@ -234,7 +246,7 @@ static enum rfl_rc convert(struct rfl_csv *old, const char *const *columns, size
 			rfl_buf_reset(&out);
 		}
 	}
-	if (rc == RFL_OK && (!good || fflush(f) != 0 || fsync(fileno(f)) != 0))
+	if (rc == RFL_OK && !good)
 		rc = rfl_fail_errno(err, "%s: cannot write its new version", old->path);
 	rfl_csv_close(header);
 	rfl_buf_fini(&out);
@@ -286,7 +298,7 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, si
 	struct rfl_csv *old = NULL;
 	char *target = NULL, *fresh = NULL, *kept = NULL;
 	FILE *f = NULL;
-	int64_t version;
+	int64_t version = 0;
 	enum rfl_rc rc;
 
 	if ((rc = rfl_file_target(path, &target, err)) ||
@@ -295,14 +307,9 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, si
 	if ((rc = rfl_csv_open(path, &old, err)) == RFL_OK &&
 	    (rc = convert(old, columns, n, f, &version, err)) == RFL_OK)
 		rc = keep(path, version, &kept, err);
-	if (fclose(f) != 0 && rc == RFL_OK)
-		rc = rfl_fail_errno(err, "%s: cannot write", fresh);
-	if (rc == RFL_OK && rename(fresh, target) != 0)
-		rc = rfl_fail_errno(err, "%s: cannot replace", path);
-	if (rc) {
-		(void)unlink(fresh);
+	rc = rfl_file_replace(f, fresh, target, rc, err);
+	if (rc)
 		goto done;
-	}
 	rfl_ledger__drop(path, ".jsonl");
 	if (version < RFL_LEDGER_SCHEMA)
 		rfl_log(RFL_LOG_WARN,
@@ -313,7 +320,6 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, si
 			kept);
 done:
 	free(target);
-	free(fresh);
 	free(kept);
 	rfl_csv_close(old);
 	return rc;

@@ -103,8 +103,6 @@ static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, st
 			rfl_buf_reset(&out);
 		}
 	}
-	if (good && rc == RFL_OK)
-		good = fflush(f) == 0 && fsync(fileno(f)) == 0;
 	if (!good)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", name, strerror(errno));
 	rfl_buf_fini(&out);
@@ -140,14 +138,7 @@ static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err 
 	} else if (rc) {
 		(void)rfl_err_pass(err, &why);
 	}
-	if (fclose(f) != 0 && rc == RFL_OK)
-		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", fresh, strerror(errno));
-	if (rc == RFL_OK && rename(fresh, mirror) != 0)
-		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot replace: %s", mirror,
-			      strerror(errno));
-	if (rc)
-		unlink(fresh);
-	free(fresh);
+	rc = rfl_file_replace(f, fresh, mirror, rc, err);
 	rfl_csv_close(csv);
 	rfl_buf_fini(&text);
 	return rc;

@@ -26,6 +26,7 @@ struct reader {
 	struct rfl_ledger_row blank; /* constant values, the same in all rows */
 	struct rfl_ledger *to;
 	size_t left_out; /* incomplete rows */
+	size_t negative; /* numbers that are unknown because of it */
 };
 
 /* Read an integer of another program's table. Accepts "True", and "32.0" for 32, which some
@@ -47,10 +48,11 @@ static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_led
 	if (rc != RFL_OK || isnan(value))
 		return rc;
 	value = s->scale != 0 ? value * s->scale : value;
-	if (value != floor(value) || fabs(value) > 9007199254740992.0)
+	if (value != floor(value) || value < RFL_UNKNOWN || value > 9007199254740992.0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:%zu: column '%s': '%s' is not an integer; correct the cell",
-				r->csv->path, r->csv->line, r->csv->columns[s->column], text);
+				"%s:%zu: column '%s': '%s' is not %s; correct the cell",
+				r->csv->path, r->csv->line, r->csv->columns[s->column], text,
+				value < 0 ? "0 or more" : "an integer");
 	*ret = (int64_t)value;
 	return RFL_OK;
 }
@@ -75,6 +77,23 @@ static enum rfl_rc expand(const struct reader *r, const char *pattern, struct rf
 	return rfl_buf_check(out, r->csv->path, err);
 }
 
+/* Read a real of another program's table. A negative number in a column that has none is unknown.
+ */
+static enum rfl_rc read_foreign_real(struct reader *r, const struct rfl_ledger_source *s,
+				     const struct rfl_field *f, double *ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_csv_double(r->csv, s->column, ret, err);
+
+	if (rc == RFL_OK && *ret < 0 && !f->is_signed) {
+		if (r->negative++ < RFL_LEDGER__NAMED_MAX)
+			rfl_log(RFL_LOG_WARN, "%s:%zu: column '%s': %s is negative, and left out",
+				r->csv->path, r->csv->line, r->csv->columns[s->column],
+				rfl_csv_text(r->csv, s->column));
+		*ret = NAN;
+	}
+	return rc;
+}
+
 static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row *row,
 			      struct rfl_err *err)
 {
@@ -89,7 +108,8 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 	if (f->kind == RFL_FIELD_INT && s->foreign)
 		return read_foreign_int(r, s, rfl_field_int_at(f, row), err);
 	if (f->kind != RFL_FIELD_TEXT) {
-		rc = rfl_field_read_number(f, r->csv, s->column, row, err);
+		rc = s->foreign ? read_foreign_real(r, s, f, rfl_field_real_at(f, row), err)
+				: rfl_field_read_number(f, r->csv, s->column, row, err);
 		if (rc == RFL_OK && s->scale != 0 && f->kind == RFL_FIELD_REAL)
 			*rfl_field_real_at(f, row) *= s->scale;
 		return rc;
@@ -206,6 +226,9 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 		to->nrows--;
 		to->torn = true;
 	}
+	if (r.negative > RFL_LEDGER__NAMED_MAX)
+		rfl_log(RFL_LOG_WARN, "%s: %zu more negative numbers are left out", csv->path,
+			r.negative - RFL_LEDGER__NAMED_MAX);
 	if (r.left_out > RFL_LEDGER__NAMED_MAX)
 		rfl_log(RFL_LOG_WARN, "%s: %zu more incomplete rows are left out", csv->path,
 			r.left_out - RFL_LEDGER__NAMED_MAX);

@@ -105,6 +105,9 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_buf *text, uint64_t *hash, struct rfl_csv **ret,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* Check that torn records can be moved to <name>.torn.csv. */
+enum rfl_rc rfl_ledger__check_torn(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /* Move torn records to <name>.torn.csv and report each of them. The file is truncated, or replaced
  * if complete rows follow a torn row.
  * @param mended  set if the file was changed */

@@ -44,6 +44,8 @@ static void note(struct rfl_matrix_index *ix, struct rfl_matrix_run *run,
 
 	run->row = ix->keeps_rows ? row : NULL;
 	run->status = row->status ? rfl_texts_put(&ix->texts, row->status, &number) : NULL;
+	if (row->error_text && rfl_text_same(row->status, "ok"))
+		run->status = "files lost";
 	run->reason = row->error_text ? rfl_texts_put(&ix->texts, row->error_text, &number) : NULL;
 	if (run->ok > 1) /* only then is it asked which row counts */
 		run->run_id = row->run_id ? rfl_texts_copy(&ix->texts, row->run_id) : NULL;
@@ -57,7 +59,8 @@ void rfl_matrix_cover_row(struct rfl_matrix_coverage *c, const struct rfl_ledger
 {
 	struct rfl_matrix_index *ix = c->index;
 	const struct rfl_matrix *m = ix->m;
-	const bool ok = rfl_text_same(row->status, "ok");
+	/* an error of a run that is ok is that of a file, such as the table of its steps */
+	const bool ok = rfl_text_same(row->status, "ok") && !row->error_text;
 	const int64_t batch = row->micro_batch >= 0 ? row->micro_batch : row->batch;
 	struct rfl_matrix_cell key = { .batch = -1 };
 	const struct rfl_matrix_cell *by_words = NULL, *cell;

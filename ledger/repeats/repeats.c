@@ -572,7 +572,7 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 	size_t lack = 0;
 	enum rfl_rc rc = RFL_OK;
 
-	b.r = calloc(1, sizeof(*b.r));
+	b.r = rfl_alloc_array(1, sizeof(*b.r));
 	b.entries = rfl_alloc_array(n, sizeof(*b.entries));
 	b.last = rfl_alloc_array(n, sizeof(*b.last));
 	b.failed = rfl_alloc_array(n, sizeof(*b.failed));

@@ -239,7 +239,7 @@ static int new_metric(struct rfl_capture_builder *b, const char *name, const cha
 	if (!b->all_metrics) {
 		b->capture.unused_metrics++;
 		def.hidden = true;
-		if (def.hint < 0 || rfl_capture__hints[def.hint].last >= RFL_QUANTITY_FLOPS)
+		if (def.hint < 0 || !rfl_quantity_is_flops(rfl_capture__hints[def.hint].first))
 			return -1;
 	}
 	grow_launch(b, b->nmetrics + 1);

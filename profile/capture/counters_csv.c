@@ -417,8 +417,6 @@ static void read_columns(struct reader *rd, int first, int end)
 					  ? *rfl_field_int_at(&columns[i], &rd->row)
 					  : 0;
 
-		if (n < 0 && *rfl_csv_text(rd->csv, rd->column[i]))
-			bad(rd, i, "a count cannot be negative");
 		if (n > COUNT_MOST && i != COLUMN_pass)
 			bad(rd, i, "a count cannot exceed 1,000,000,000,000");
 	}

@@ -141,20 +141,62 @@ static bool pipe_is_explained(const struct rfl_formulas *f, const struct rfl_ran
 	return false;
 }
 
-/* A metric of the range that shows FLOPs which no quantity counts; NULL: none. */
-static const char *uncounted_flops(const struct rfl_capture_builder *b,
-				   const struct rfl_range_sum *r)
+/* Whether a range has all metrics of a way to compute a quantity. */
+static bool has_way(const struct rfl_formula_quantity *of, const struct rfl_range_sum *r)
 {
+	for (const struct rfl_formula_way *w = of->ways; w < of->ways + of->nways; w++) {
+		size_t i = 0;
+
+		while (i < w->nterms && !isnan(metric_value(r, (size_t)w->terms[i].slot[0])))
+			i++;
+		if (i == w->nterms)
+			return true;
+	}
+	return false;
+}
+
+/* Why the FLOPs of a range are a lower bound: a metric above 0 is in no formula, or its formulas
+ * need metrics that the range lacks. NULL: they are not. */
+static const char *uncounted_flops(struct finish *f, const struct rfl_range_sum *r)
+{
+	const struct rfl_formulas *formulas = f->b->formulas;
+	bool counted[RFL_SLOTS_MAX] = { false };
+
 	for (int i = 0; rfl_capture__hints[i].word; i++) {
 		const struct rfl_hint *h = &rfl_capture__hints[i];
-		bool known = h->last >= RFL_QUANTITY_FLOPS || !(r->hinted >> i & 1);
+		bool known = !rfl_quantity_is_flops(h->first) || !(r->hinted >> i & 1);
 
 		for (enum rfl_quantity q = h->first; q <= h->last && !known; q++)
 			known = r->quantity[q].launches > 0 || r->quantity[q].is_left_out;
-		if (!known &&
-		    !(strstr(h->word, "pipe_tensor") && pipe_is_explained(b->formulas, r)))
-			return b->hints[i];
+		if (known || (strstr(h->word, "pipe_tensor") && pipe_is_explained(formulas, r)))
+			continue;
+		rfl_buf_printf(scratch(f), "a lower bound: present but in no formula: %s",
+			       f->b->hints[i]);
+		return kept(f);
 	}
+	/* complete quantities first, because several quantities may use a metric */
+	for (int complete = 1; complete >= 0; complete--)
+		for (enum rfl_quantity q = 0; q <= RFL_QUANTITY_FLOPS; q++) {
+			const struct rfl_formula_quantity *of = &formulas->quantities[q];
+
+			if ((q != RFL_QUANTITY_FLOPS && !rfl_quantity_is_flops(q)) ||
+			    complete != has_way(of, r))
+				continue;
+			for (size_t w = 0; w < of->nways; w++)
+				for (size_t t = 0; t < of->ways[w].nterms; t++) {
+					const int slot = of->ways[w].terms[t].slot[0];
+
+					counted[slot] = counted[slot] || complete;
+					if (counted[slot] || !(metric_value(r, (size_t)slot) > 0))
+						continue;
+					rfl_buf_printf(scratch(f),
+						       "a lower bound: %s was counted, but not the "
+						       "other metrics that %s needs",
+						       formulas->slots[slot].name,
+						       rfl_quantity_info(q)->name);
+					return kept(f);
+				}
+		}
 	return NULL;
 }
 
@@ -507,17 +549,12 @@ static void doubt_flops(struct finish *f, struct rfl_range *ranges)
 
 	for (size_t i = 0; i < c->nranges; i++) {
 		const bool in_total = ranges[i].kind == c->total_kind;
-		const char *metric = uncounted_flops(b, b->ranges[i]);
+		const char *why = uncounted_flops(f, b->ranges[i]);
 		struct rfl_amount *flops = &ranges[i].amount[RFL_QUANTITY_FLOPS];
 
-		if (metric) {
-			rfl_buf_printf(scratch(f), "a lower bound: present but in no formula: %s",
-				       metric);
-			metric = kept(f);
-			if (!isnan(flops->value))
-				worsen(f, flops, RFL_VALID_PARTIAL, metric);
-			hint = in_total && !hint ? metric : hint;
-		}
+		if (why && !isnan(flops->value))
+			worsen(f, flops, RFL_VALID_PARTIAL, why);
+		hint = in_total && !hint ? why : hint;
 		for (enum rfl_quantity q = 0; in_total && q < RFL_QUANTITY_FLOPS; q++) {
 			const struct rfl_quantity_sum *sum = &b->ranges[i]->quantity[q];
 

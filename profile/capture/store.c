@@ -48,16 +48,23 @@ int64_t rfl_capture_launches_of_total(const struct rfl_capture *c)
 	return launches;
 }
 
-double rfl_capture_ipc(const struct rfl_capture *c)
+bool rfl_capture_is_of_gpu(const struct rfl_capture *c)
 {
 	static const char *const gpu[] = { "cupti", "ncu", "nvprof", "nsys", "rocprof" };
-	const struct rfl_amount *inst = &c->total[RFL_QUANTITY_INSTRUCTIONS];
-	const struct rfl_amount *cycles = &c->total[RFL_QUANTITY_CYCLES];
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(gpu); i++)
 		if (strcmp(c->source, gpu[i]) == 0)
-			return NAN;
-	return cycles->value > 0 && inst->launches == cycles->launches &&
+			return true;
+	return false;
+}
+
+double rfl_capture_ipc(const struct rfl_capture *c)
+{
+	const struct rfl_amount *inst = &c->total[RFL_QUANTITY_INSTRUCTIONS];
+	const struct rfl_amount *cycles = &c->total[RFL_QUANTITY_CYCLES];
+
+	return !rfl_capture_is_of_gpu(c) && cycles->value > 0 &&
+			       inst->launches == cycles->launches &&
 			       (inst->validity == RFL_VALID_PARTIAL) ==
 				       (cycles->validity == RFL_VALID_PARTIAL)
 		       ? inst->value / cycles->value

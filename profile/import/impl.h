@@ -35,6 +35,7 @@ struct rfl_import {
 	int table;                  /* kind of the current table; 0: none */
 	struct rfl_columns columns; /* its columns; the units are known only while table() runs */
 	struct rfl_keys launches;   /* process and number of those that were read */
+	bool any_kernel;            /* rfl_import_times() got a name that only a kernel can have */
 };
 
 /* ---- failures and warnings ---- */
@@ -77,6 +78,10 @@ static inline enum rfl_given rfl_import_give(struct rfl_import *import, const st
 enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
 			     const char *grid, int64_t launches,
 			     const struct rfl_reading *time) RFL_WARN_UNUSED;
+
+/** Unless a name was certainly that of a kernel, add a note that other tables have these columns.
+ */
+void rfl_import_note_kernels(struct rfl_import *import, const char *others);
 
 /** Add a note on memory copies and fills, which no total includes. @param bytes, seconds  NaN if
  * unknown */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -110,6 +111,22 @@ enum rfl_rc rfl_import_bad_width(struct rfl_import *import)
 
 /* --- metrics --------------------------------------------------------------------------------- */
 
+/* Whether only a kernel can have this name: arguments, mangled, or of a library. */
+static bool is_kernel(struct rfl_span name)
+{
+	static const char *const kernels[] = { "_Z", "Cijk_", "__amd_", NULL };
+
+	return rfl_span_has(name, "(") || rfl_span_has(name, "<") || rfl_span_ends(name, ".kd") ||
+	       rfl_span_starts_any(name, kernels);
+}
+
+void rfl_import_note_kernels(struct rfl_import *import, const char *others)
+{
+	if (!import->any_kernel)
+		rfl_capture_note(import->b,
+				 "the rows are read as kernels; %s have the same columns", others);
+}
+
 enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
 			     const char *grid, int64_t launches, const struct rfl_reading *time)
 {
@@ -120,6 +137,7 @@ enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, 
 
 	if (rc != RFL_OK)
 		return rc;
+	import->any_kernel = import->any_kernel || is_kernel(kernel);
 	rfl_capture_launches(import->b, launches);
 	(void)rfl_import_give(import, time);
 	return RFL_OK;
@@ -331,8 +349,8 @@ static const struct rfl_importer *find_by_content(struct rfl_span head, int sure
 	return best;
 }
 
-/* Unsupported files for which there is advice, recognised by their suffix, their beginning, and the
- * content of their first bytes. */
+/* Unsupported files for which there is advice, recognised by their suffix, their beginning in upper
+ * or lower case, and the content of their first bytes. */
 #define ROCPROF "; run rocprofv3 with --output-format csv"
 #define OTHER_TOOLS                                                                         \
 	"; use ncu, or, for kernel times, 'nsys stats --report cuda_gpu_kern_sum --format " \
@@ -369,10 +387,15 @@ static const struct {
 	{ .has = "event syntax error: '",
 	  .what = "perf's message about an unknown event; see 'perf list'" },
 	{ .begin = "\x1f\x8b", .what = "compressed by gzip; decompress it with gunzip" },
+	{ .begin = "\xfd"
+		   "7zXZ",
+	  .what = "compressed by xz; decompress it with unxz" },
+	{ .begin = "BZh", .what = "compressed by bzip2; decompress it with bunzip2" },
+	{ .begin = "\x28\xb5\x2f\xfd", .what = "compressed by zstd; decompress it with unzstd" },
 	{ .begin = "PK\x03\x04", .what = "a zip archive; unpack it" },
-	{ .begin = "<!DOCTYPE html", .what = WEB_PAGE },
 	{ .begin = "<!doctype html", .what = WEB_PAGE },
 	{ .begin = "<html", .what = WEB_PAGE },
+	{ .begin = "<", .has = "<html", .what = WEB_PAGE }, /* after "<?xml ...>" or a comment */
 	{ .has = "Self CPU %",
 	  .what = "a table of PyTorch's key_averages(), which has no counters" OTHER_TOOLS },
 	{ .has = "Collection and Platform Info", .what = VTUNE },
@@ -388,6 +411,8 @@ static const struct {
 	{ .begin = "{", .has = "CPU HIP API", .what = ROCPROF_TIMELINE },
 	{ .begin = "{", .has = "CPU HSA API", .what = ROCPROF_TIMELINE },
 	{ .begin = "{", .has = "\"KernelName\"", .what = ROCPROF_TIMELINE },
+	{ .begin = "{", .has = " GPU0\"", .what = ROCPROF_TIMELINE },
+	{ .begin = "{", .has = " COPY\"", .what = ROCPROF_TIMELINE },
 	{ .begin = "{", .has = "\"traceEvents\"", .what = TIMELINE },
 	{ .begin = "[", .has = "\"ph\"", .what = TIMELINE },
 	{ .suffix = ".pftrace", .what = "a Perfetto trace, which has no counters" ROCPROF },
@@ -433,7 +458,8 @@ static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 		text = rfl_span_from(text, 1);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
 		if ((!others[i].suffix || rfl_span_ends(path, others[i].suffix)) &&
-		    (!others[i].begin || rfl_span_starts(text, others[i].begin)) &&
+		    (!others[i].begin ||
+		     strncasecmp(text.at, others[i].begin, strlen(others[i].begin)) == 0) &&
 		    (!others[i].has || rfl_span_has(text, others[i].has)))
 			return rfl_fail(err, RFL_EFORMAT, 0, "%s: this is %s", in->name,
 					others[i].what);

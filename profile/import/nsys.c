@@ -56,7 +56,9 @@ struct nsys {
 	enum column value; /* the column of times or sizes */
 	double per_second, size_unit;
 	bool kernels_done; /* a table of kernels was found */
+	bool unnamed;      /* it is a summary, and nothing names the report */
 	bool elsewhere;    /* the report is one of other events */
+	bool named;        /* the report is one of kernels */
 	double copied_bytes, copied_s;
 	int64_t copies, copies_timed;
 	char skipped[160]; /* the line in which nsys reports that there is no data on kernels */
@@ -71,16 +73,18 @@ static const struct rfl_unit sizes[] = {
 	{ "", "byte", 0x1p10 },
 };
 
-/* Reports whose tables may have the columns of a table of kernels. */
-static bool is_elsewhere(struct rfl_span report)
+/* Learn from the name of a report whether it is one of kernels, or one of other events, whose table
+ * may have the same columns. */
+static void name_report(struct nsys *k, const char *name, size_t len)
 {
-	static const char *const names[] = { "mpi_event_sum", "openmp_sum",  "openacc_sum",
-					     "openmpevtsum",  "syscall_sum", "um_sum" };
+	static const char *const others[] = { "mpi_event_sum", "openmp_sum",  "openacc_sum",
+					      "openmpevtsum",  "syscall_sum", "um_sum" };
+	const struct rfl_span report = { .at = name, .len = len };
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
-		if (rfl_span_ends(report, names[i]))
-			return true;
-	return false;
+	k->named = rfl_span_has(report, "kern");
+	k->elsewhere = false;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
+		k->elsewhere = k->elsewhere || rfl_span_ends(report, others[i]);
 }
 
 /* Begin a table. A second table of kernels is skipped. */
@@ -127,6 +131,7 @@ static enum rfl_rc begin_table(struct rfl_import *import, const struct rfl_colum
 		return RFL_OK;
 	}
 	k->kernels_done = true;
+	k->unnamed = *table == KERNELS && !k->named;
 	if (k->per_second == 0.0)
 		return rfl_import_refuse(import, import->in->line,
 					 "unknown time unit '%.*s' in the header",
@@ -239,7 +244,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	/* "Processing [x.sqlite] with [.../reports/cuda_gpu_kern_sum.py]..." */
 	const size_t end = rfl_span_find(line, ".py]");
 	if (end < line.len)
-		k->elsewhere = is_elsewhere((struct rfl_span){ .at = line.at, .len = end });
+		name_report(k, line.at, end);
 	if (rfl_span_starts_any(line, failures) &&
 	    (!rfl_span_starts(line, "SKIPPED") || rfl_span_has(line, "ernel")) &&
 	    k->skipped[0] == '\0')
@@ -253,8 +258,7 @@ static void begin(struct rfl_import *import, struct rfl_span head)
 	const struct rfl_span file = rfl_span_of(rfl_path_base(import->in->name));
 
 	(void)head;
-	((struct nsys *)import)->elsewhere =
-		is_elsewhere((struct rfl_span){ file.at, rfl_span_find(file, ".") });
+	name_report((struct nsys *)import, file.at, rfl_span_find(file, "."));
 }
 
 static enum rfl_rc end(struct rfl_import *import)
@@ -264,6 +268,8 @@ static enum rfl_rc end(struct rfl_import *import)
 	if (k->kernels_done) {
 		rfl_import_note_copies(import, k->copied_bytes, NAN, k->copies);
 		rfl_import_note_copies(import, NAN, k->copied_s, k->copies_timed);
+		if (k->unnamed)
+			rfl_import_note_kernels(import, "nsys's reports on OpenMP and OpenACC");
 		return RFL_OK;
 	}
 	if (!k->column_form && k->skipped[0] != '\0')

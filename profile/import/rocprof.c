@@ -107,8 +107,8 @@ struct rocprof {
 	uint64_t dispatch;
 	char agent[64];
 	bool several_agents, timed, counted, averaged;
-	bool elsewhere;              /* the file is named after other statistics */
-	bool statistics, any_kernel; /* any_kernel: a name that only a kernel can have */
+	bool elsewhere; /* the file is named after other statistics */
+	bool statistics;
 	int64_t rows;
 };
 
@@ -472,15 +472,6 @@ static bool is_call(struct rfl_span name)
 		name.at[prefix] <= 'Z' && !rfl_span_has(name, "("));
 }
 
-/* Whether only a kernel can have this name: arguments, mangled, or of a library. */
-static bool is_kernel(struct rfl_span name)
-{
-	static const char *const kernels[] = { "_Z", "Cijk_", "__amd_", NULL };
-
-	return rfl_span_has(name, "(") || rfl_span_has(name, "<") || rfl_span_ends(name, ".kd") ||
-	       rfl_span_starts_any(name, kernels);
-}
-
 /* Join the name of a kernel in the first column, which rocprof writes without quotes, so that
  * commas in it look like delimiters. The other columns, which are numbers, are the last fields.
  * Returns false for another kind of row. */
@@ -524,7 +515,6 @@ static enum rfl_rc statistics_row(struct rocprof *k)
 	time.value /= 1e9;
 	k->rows++;
 	k->statistics = true;
-	k->any_kernel = k->any_kernel || is_kernel(name);
 	return rfl_import_times(&k->i, kernel_name(name), NULL, NULL, (int64_t)calls, &time);
 }
 
@@ -579,9 +569,8 @@ static enum rfl_rc end(struct rfl_import *import)
 		return rfl_import_refuse(import, 0,
 					 "no kernels; run rocprofv3 with --kernel-trace or --pmc, "
 					 "and --output-format csv");
-	if (k->statistics && !k->any_kernel)
-		rfl_capture_note(import->b, "the rows are read as kernels; the statistics of "
-					    "markers and API calls have the same columns");
+	if (k->statistics)
+		rfl_import_note_kernels(import, "the statistics of markers and API calls");
 	if (k->averaged)
 		rfl_capture_note(import->b, "times are means over the passes of rocprof-compute");
 	if (k->several_agents)

@@ -117,23 +117,15 @@ enum rfl_rc rfl_run__checkpoint_save(struct rfl_run__training *t, struct rfl_err
 			      &o, err);
 	len = o.hash;
 	put(&o, &len, sizeof(len));
-	if ((fflush(o.f) != 0 || fsync(fileno(o.f)) != 0) && !o.failed)
-		o.failed = errno;
-	if (fclose(o.f) != 0 && !o.failed)
-		o.failed = errno;
-	if (rc == RFL_OK && !o.failed && rename(name, path) != 0)
-		o.failed = errno;
 	if (rc == RFL_OK && o.failed)
 		rc = rfl_fail(err, RFL_EIO, o.failed, "%s: cannot write the checkpoint: %s", path,
 			      strerror(o.failed));
-	if (rc)
-		(void)unlink(name);
-	else
+	rc = rfl_file_replace(o.f, name, path, rc, err);
+	if (rc == RFL_OK)
 		t->saved = t->done;
 done:
 	json_decref(header);
 	free(text);
-	free(name);
 	return rc;
 }
 

@@ -5,7 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/num.h"
 #include "base/text.h"
+#include "complexity/count/memory.h"
+#include "ledger/step.h"
+#include "runner/run/parts.h"
 
 const char *const rfl_oom_policy_names[] = { "record", "shrink", "search", NULL };
 
@@ -35,7 +40,52 @@ int64_t rfl_oom_between(int64_t fits, int64_t does_not)
 /* The largest batch known to fit, and the smallest known not to fit; 0: none. */
 struct known {
 	int64_t fits, does_not;
+	int64_t most; /* the largest batch that fits by its predicted memory; 0: not computed yet */
 };
+
+/* The largest batch for which a step fits in memory by prediction. Without this limit, a search on
+ * a processor would end in swap space. */
+static int64_t predict(const struct rfl_run_config *config, const struct rfl_run_result *like)
+{
+	struct rfl_memory_options options;
+	struct rfl_memory *memory = NULL;
+	struct rfl_net *net = NULL;
+	int64_t most;
+
+	if (!(like->memory_bytes > 0) || rfl_run__check(config, &net, NULL) != RFL_OK ||
+	    rfl_step_options(&like->row, &options, NULL) != RFL_OK ||
+	    rfl_memory_new(net, &options, &memory, NULL) != RFL_OK ||
+	    rfl_memory_fit(memory, (int64_t)like->memory_bytes, &most, NULL) != RFL_OK)
+		most = INT64_MAX;
+	rfl_memory_free(memory);
+	rfl_net_free(net);
+	return most;
+}
+
+/* The next batch of a search; 0: none. */
+static int64_t search(const struct rfl_run_config *config, const struct rfl_run_result *last,
+		      struct known *known)
+{
+	int64_t next = rfl_oom_between(known->fits, known->does_not);
+	char bytes[RFL_NUM_MAX];
+
+	if (known->most == 0)
+		known->most = predict(config, last);
+	if (next > known->most) {
+		const int64_t most = known->most > known->fits ? known->most : known->fits;
+
+		rfl_log(RFL_LOG_INFO,
+			"batch sizes above %" PRId64
+			" are not tried: they need more than the %s of "
+			"the device",
+			most, rfl_num_bytes(last->memory_bytes, bytes, sizeof(bytes)));
+		known->does_not = most + 1;
+		next = rfl_oom_between(known->fits, known->does_not);
+	} else if (next == 0 && known->does_not == 0) {
+		rfl_log(RFL_LOG_INFO, "batch sizes above %" PRId64 " are not tried", known->fits);
+	}
+	return next;
+}
 
 /* @return the batch to try after this one; 0: none, or the run ended for a reason other than memory
  */
@@ -72,7 +122,7 @@ static int64_t attempt(const struct rfl_run_config *asked, const struct rfl_run_
 	else
 		return 0;
 	if (asked->oom == RFL_OOM_SEARCH)
-		return rfl_oom_between(known->fits, known->does_not);
+		return search(&config, ret, known);
 	return asked->oom == RFL_OOM_RECORD || known->fits ? 0 : rfl_oom_smaller(known->does_not);
 }
 

@@ -183,7 +183,7 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 	}
 	env[n] = NULL;
 
-	config.world.run_number = run->number;
+	config.world.run_number = w->local_rank == 0 ? run->number : 0;
 	json = rfl_run__config_to_json(&config);
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	const struct rfl_proc_spec spec = {
@@ -244,11 +244,12 @@ static void run_here(struct rfl_run__state *run)
 static enum rfl_rc lock_checkpoint(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const char *path = run->config->checkpoint;
+	struct rfl_run__lock *lock = &run->checkpoint_lock;
 	enum rfl_rc rc;
 
-	snprintf(run->checkpoint_lock_path, sizeof(run->checkpoint_lock_path), "%s.lock", path);
-	rc = rfl_file_try_lock(run->checkpoint_lock_path, &run->checkpoint_lock, err);
-	if (rc == RFL_OK && run->checkpoint_lock < 0)
+	snprintf(lock->path, sizeof(lock->path), "%s.lock", path);
+	rc = rfl_file_try_lock(lock->path, &lock->fd, err);
+	if (rc == RFL_OK && lock->fd < 0)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: another training is using this checkpoint; wait until it ends, "
 			      "or use another --log-dir or --checkpoint-dir",
@@ -256,13 +257,13 @@ static enum rfl_rc lock_checkpoint(struct rfl_run__state *run, struct rfl_err *e
 	return rc;
 }
 
-/* Removed while it is locked, so that it is not the lock of another training. */
-static void unlock_checkpoint(struct rfl_run__state *run)
+/* Removed while it is locked, so that it is not the lock of another run. */
+static void unlock(const struct rfl_run__lock *lock)
 {
-	if (run->checkpoint_lock < 0)
+	if (lock->fd < 0)
 		return;
-	(void)unlink(run->checkpoint_lock_path);
-	(void)close(run->checkpoint_lock);
+	(void)unlink(lock->path);
+	(void)close(lock->fd);
 }
 
 /* Check that the epochs and the checkpoint can be written. Creates the folder of the checkpoint. */
@@ -333,18 +334,22 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 }
 
 /* With several processes, propose an N for their label. While the backend, and thus the
- * environment, is unknown, N must be free in every possible environment. */
+ * environment, is unknown, N must be free in every possible environment. Runs at the same time get
+ * different numbers, because the first process of each machine locks its own. */
 static enum rfl_rc choose_number(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = run->config;
 	const char *precision = rfl_precision_names[c->precision];
+	struct rfl_run__lock *own = &run->number_lock;
 	char time_dir[4096], stem[RFL_LABEL_STEM];
 	enum rfl_rc rc = RFL_OK;
+	int lock = -1;
 
 	if (c->world.size <= 1 || c->label)
 		return RFL_OK;
 	snprintf(time_dir, sizeof(time_dir), "%s/time", c->log_dir);
 	run->number = 1;
+	rc = rfl_file_lock(run->lock_path, &lock, err);
 	for (size_t i = 0; rc == RFL_OK && rfl_device_names[i] && (i == 0 || !c->env); i++) {
 		const char *env = c->env ? c->env : rfl_device_names[i];
 		int64_t n = 0;
@@ -355,6 +360,16 @@ static enum rfl_rc choose_number(struct rfl_run__state *run, struct rfl_err *err
 			rc = rfl_label_number(stem, run->ledger_path, time_dir, &n, err);
 		run->number = n > run->number ? n : run->number;
 	}
+	if (rc == RFL_OK)
+		rc = rfl_label_stem(".lock", run->net->model, precision, c->micro_batch,
+				    c->world.size, stem, err);
+	while (rc == RFL_OK && c->world.local_rank == 0 && own->fd < 0) {
+		snprintf(own->path, sizeof(own->path), "%s/%s%lld", c->log_dir, stem,
+			 (long long)run->number);
+		rc = rfl_file_try_lock(own->path, &own->fd, err);
+		run->number += own->fd < 0;
+	}
+	(void)!rfl_file_unlock(lock, run->lock_path, NULL);
 	return rc;
 }
 
@@ -396,7 +411,10 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_host *host,
 		    struct rfl_run_result *ret, struct rfl_err *err)
 {
-	struct rfl_run__state run = { .config = config, .host = host, .checkpoint_lock = -1 };
+	struct rfl_run__state run = { .config = config,
+				      .host = host,
+				      .checkpoint_lock = { .fd = -1 },
+				      .number_lock = { .fd = -1 } };
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
@@ -411,7 +429,8 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_ho
 		rc = rfl_run__conclude(&run, ret, err);
 	else if (run.trouble.rc)
 		rc = rfl_err_pass(err, &run.trouble);
-	unlock_checkpoint(&run);
+	unlock(&run.checkpoint_lock);
+	unlock(&run.number_lock);
 	ret->epochs = run.heard.epochs; /* the caller's, like the row */
 	rfl_proc_result_fini(&run.process);
 	rfl_buf_fini(&run.heard.timeline);

@@ -27,6 +27,7 @@ struct rfl_machine;
 #define RFL_RUN__INT    RFL_BIND_INT
 #define RFL_RUN__FLAG   RFL_BIND_FLAG
 #define RFL_RUN__REAL   RFL_BIND_REAL
+#define RFL_RUN__SIGNED RFL_BIND_REAL
 #define RFL_RUN__TEXT   RFL_BIND_TEXT
 #define RFL_RUN__CHARS  RFL_BIND_CHARS
 #define RFL_RUN__MEMBER(structure, kind_, key_, path)                                            \
@@ -202,9 +203,12 @@ struct rfl_run__state {
 	struct rfl_captures captures;
 	char ledger_path[4096], lock_path[4096], counters_path[4096], epochs_path[4096];
 	size_t epochs_written;
-	char checkpoint_lock_path[4096];
-	int checkpoint_lock; /* -1: not a training, or not locked yet */
-	int64_t number;      /* with several processes, the proposed N of their generated label */
+	/* held until the row is written: the checkpoint of a training; N of a generated label */
+	struct rfl_run__lock {
+		char path[4096];
+		int fd; /* -1: not locked */
+	} checkpoint_lock, number_lock;
+	int64_t number; /* with several processes, the proposed N of their generated label */
 	char world_label[RFL_LABEL_MAX + 1]; /* label of the combined row */
 	struct rfl_err trouble; /* first failure after the child's start; the row is still written
 				 */

@@ -51,11 +51,8 @@ static const char *status_of_failure(enum rfl_rc rc)
 /* Set status, error_code (signal or exit code; -1: none) and error_text. @return RFL_OK, or why the
  * run is not ok */
 static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_result *p,
-			 const struct rfl_machine *m, struct rfl_ledger_row *row,
-			 struct rfl_err *err)
+			 double limit, struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	const double limit =
-		(double)(m->memory_limit_bytes > 0 ? m->memory_limit_bytes : m->memory_bytes);
 	const char *status = "crash";
 	char text[1200] = "", peak[RFL_NUM_MAX], most[RFL_NUM_MAX];
 	enum rfl_rc why = RFL_EFAILED, rc;
@@ -683,16 +680,20 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	struct rfl_ledger_row *row = &ret->row;
 	struct rfl_err *trouble = &run->trouble;
 	const bool unwatched = trouble->rc != RFL_OK; /* it is unknown how the child ended */
+	const struct rfl_machine *m = run->machine;
+	const double limit =
+		(double)(m->memory_limit_bytes > 0 ? m->memory_limit_bytes : m->memory_bytes);
 	const char *why = NULL;
 	enum rfl_rc rc;
 	int lock = -1;
 
-	(void)rfl_run__fill_row(c, run->net, &heard->r, heard->timed, run->machine, row, trouble);
+	(void)rfl_run__fill_row(c, run->net, &heard->r, heard->timed, m, row, trouble);
 	row->requested_batch =
 		host->requested_batch > 0 ? host->requested_batch : rfl_run__batch(c);
 	row->host_peak_bytes = isnan(heard->r.host_peak_bytes) ? run->process.max_rss_bytes
 							       : heard->r.host_peak_bytes;
-	ret->rc = judge(heard, &run->process, run->machine, row, trouble);
+	ret->memory_bytes = row->device_memory_bytes > 0 ? row->device_memory_bytes : limit;
+	ret->rc = judge(heard, &run->process, limit, row, trouble);
 	if (run->process.cancelled && !heard->timed && host->why_cancelled)
 		why = host->why_cancelled(host->ctx);
 	if (unwatched)

@@ -9,7 +9,7 @@
 struct row {
 	char *name;
 	int64_t count;
-	double time_s, rate;
+	double time_s, rate, change;
 };
 
 #define FIELD(kind, name) RFL_FIELD(kind, struct row, name, "")
@@ -25,6 +25,7 @@ static const struct rfl_field fields[] = {
 	  .power = 9,
 	  .offset = offsetof(struct row, rate),
 	  .needed = true },
+	FIELD(SIGNED, change),
 };
 #define N RFL_ARRAY_LEN(fields)
 
@@ -65,9 +66,9 @@ static void rows_come_back(void **state)
 	rfl_fields_write_header(fields, N, &text);
 	rfl_fields_write(fields, N, &row, &text);
 	rfl_fields_write(fields, N, &none, &text);
-	assert_string_equal(rfl_buf_str(&text), "name,count,time_ms,gflops\n"
-						"\"a, b\",7,40,2.5\n"
-						",,,\n");
+	assert_string_equal(rfl_buf_str(&text), "name,count,time_ms,gflops,change\n"
+						"\"a, b\",7,40,2.5,\n"
+						",,,,\n");
 	assert_false(rfl_field_known(&fields[0], &none) || rfl_field_known(&fields[1], &none) ||
 		     rfl_field_known(&fields[2], &none));
 	assert_true(rfl_field_same(&fields[2], &none, &none));
@@ -83,6 +84,14 @@ static void errors_name_the_place(void **state)
 	(void)state;
 	assert_int_equal(read_one("gflops,count\n1,x\n", &row, &err), RFL_EFORMAT);
 	assert_string_equal(err.msg, "t.csv:2: column 'count': 'x' is not an integer");
+	rfl_err_clear(&err);
+	assert_int_equal(read_one("gflops,count\n1,-1\n", &row, &err), RFL_EFORMAT);
+	assert_string_equal(err.msg, "t.csv:2: column 'count': '-1' is negative");
+	rfl_err_clear(&err);
+	assert_int_equal(read_one("gflops\n-1e-9\n", &row, &err), RFL_EFORMAT);
+	assert_string_equal(err.msg, "t.csv:2: column 'gflops': '-1e-9' is negative");
+	assert_ok(read_one("gflops,change\n-0,-2\n", &row, NULL), NULL);
+	assert_close(row.change, -2, 0);
 	rfl_err_clear(&err);
 	assert_int_equal(read_one("name\na\n", &row, &err), RFL_EFORMAT);
 	assert_non_null(strstr(err.msg, "gflops"));

@@ -57,6 +57,7 @@ static void minimal(struct rfl_ledger_row *row, const char *run_id)
 		assert_true(isnan(l->rows[0].member)); \
 	else                                           \
 		assert_true(row.member == l->rows[0].member);
+#define ASSERT_SIGNED(member)            ASSERT_REAL(member)
 #define ASSERT_SAME(kind, name, meaning) ASSERT_##kind(name)
 
 static void rows_come_back_exactly(void **state)

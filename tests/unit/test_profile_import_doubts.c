@@ -63,6 +63,8 @@ static void unknown_counts_of_flops_make_the_total_a_lower_bound(void **state)
 		{ "smsp__sass_thread_inst_executed_op_fp64_pred_on.sum", "10", true },
 		{ "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum", "10", false },
 		{ "sm__ops_path_tensor_src_bf16.sum.pct_of_peak_sustained_elapsed", "10", false },
+		{ "gpu__time_duration_x.sum", "10", false },
+		{ "dram__bytes_x.sum", "10", false },
 	};
 	struct summary_rig rig;
 
@@ -80,6 +82,39 @@ static void unknown_counts_of_flops_make_the_total_a_lower_bound(void **state)
 			continue;
 		assert_non_null(strstr(total->reason, "present but in no formula: "));
 		assert_non_null(strstr(total->reason, cases[i].name));
+	}
+	rig_fini(&rig);
+}
+
+/* A metric that a formula uses together with others, of which none is present. */
+static void known_counts_without_the_rest_of_their_formula_are_a_lower_bound(void **state)
+{
+	static const struct {
+		const char *name, *value, *quantity;
+	} cases[] = {
+		{ "sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off.sum", "1000",
+		  "flops.tensor_bf16" },
+		{ "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum", "1000",
+		  "flops.tensor_fp16" },
+		{ "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", "1", "flops.fp64" },
+		{ "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", "0", NULL },
+	};
+	struct summary_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct rfl_capture *c = with_metric(&rig, cases[i].name, cases[i].value);
+		const struct rfl_amount *total = &c->total[RFL_QUANTITY_FLOPS];
+		char why[256];
+
+		assert_close(total->value, 400, 0);
+		assert_int_equal(total->validity,
+				 cases[i].quantity ? RFL_VALID_PARTIAL : RFL_VALID);
+		snprintf(why, sizeof(why),
+			 "a lower bound: %s was counted, but not the other metrics that %s needs",
+			 cases[i].name, cases[i].quantity);
+		assert_int_equal(!!strstr(total->reason, why), cases[i].quantity != NULL);
 	}
 	rig_fini(&rig);
 }
@@ -220,6 +255,14 @@ static void events_of_mpi_and_openmp_are_no_launches(void **state)
 			  "Processing [x.sqlite] with [/r/cuda_gpu_kern_sum.py]...\n" EVENTS
 			  "Name\n66.7,2000,2,1000.0,k\n"),
 		  &rig.err);
+	assert_int_equal(rig.captures.captures[0]->nnotes, 0);
+	/* nothing names the report */
+	assert_ok(read_as(&rig, "omp.csv", EVENTS "Name\n66.7,2000,2,1000.0,barrier\n"), &rig.err);
+	assert_true(noted(rig.captures.captures[0],
+			  "the rows are read as kernels; nsys's reports on OpenMP and OpenACC"));
+	assert_ok(read_as(&rig, "a.csv", EVENTS "Name\n66.7,2000,2,1000.0,add(float*)\n"),
+		  &rig.err);
+	assert_int_equal(rig.captures.captures[0]->nnotes, 0);
 	rig_fini(&rig);
 }
 
@@ -420,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(matrix_flops_of_both_instructions_are_added),
 		cmocka_unit_test(unknown_counts_of_flops_make_the_total_a_lower_bound),
+		cmocka_unit_test(known_counts_without_the_rest_of_their_formula_are_a_lower_bound),
 		cmocka_unit_test(exact_sums_come_before_a_rounded_rate),
 		cmocka_unit_test(reads_rules_with_their_own_quotes),
 		cmocka_unit_test(quotes_only_messages_that_are_a_cause),

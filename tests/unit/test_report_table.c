@@ -276,7 +276,7 @@ static void a_finished_table_has_no_spare_columns(void **state)
 		for (int row = 0; row < 2; row++) {
 			rfl_table_text(t, row ? "b" : "a");
 			rfl_table_text(t, row ? cases[i].last : "cpu");
-			rfl_table_real(t, NAN);
+			rfl_table_real(t, row ? -INFINITY : NAN);
 			rfl_table_int(t, 4);
 		}
 		rfl_table_finish(t, cases[i].format, &out);

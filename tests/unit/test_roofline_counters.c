@@ -148,6 +148,35 @@ static void flops_are_demanded(void **state)
 	finish(f, c);
 }
 
+/* One of four launches has no FLOPs: their sums have no ratio. */
+static void both_are_demanded_of_different_launches(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+
+	give_bytes(capture, 30 * BYTES);
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * FLOPS);
+	capture->total[RFL_QUANTITY_DRAM].launches = 4;
+	capture->total[RFL_QUANTITY_FLOPS].launches = 3;
+	capture->total[RFL_QUANTITY_FLOPS].validity = RFL_VALID_PARTIAL;
+	f->options.ai = RFL_AI_COUNTERS;
+	f->options.flops = RFL_FLOPS_COUNTERS;
+	assert_int_equal(merge(f), RFL_EMISSING);
+	assert_says(&f->err, "FLOPs and DRAM bytes from counters for lab_gpu resnet50 fp32 bs4 "
+			     "train nchw: FLOPs and bytes are from different launches");
+	assert_says(&f->err, "fix: count both in every launch, or use the count");
+
+	/* not demanded: counted FLOPs over the bytes of the network */
+	f->options.ai = RFL_AI_AUTO;
+	assert_ok(merge(f), &f->err);
+	assert_string_equal(f->pts->points[0].flops_source, "counters");
+	assert_string_equal(f->pts->points[0].bytes_source,
+			    "unfused (counters not used: FLOPs and bytes are from different "
+			    "launches)");
+	finish(f, c);
+}
+
 /* --- validity --- */
 
 static void validity_decides(void **state)
@@ -490,6 +519,7 @@ int main(void)
 		T(twins),
 		T(counters_are_demanded),
 		T(flops_are_demanded),
+		T(both_are_demanded_of_different_launches),
 		T(validity_decides),
 		T(above_the_roof_with_measured_bytes),
 		T(no_bytes_at_all),

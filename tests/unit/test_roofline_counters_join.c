@@ -123,6 +123,8 @@ static void labels_join(void **state)
 
 		rfl_buf_init(&points, 0);
 		add_capture(c, cases[i].label)->run_id = cases[i].run_id;
+		if (strncmp(cases[i].label, "lab_cpu", 7) == 0)
+			c->capture[0].source = "perf";
 		assert_ok(merge(f), &f->err);
 		assert_int_equal(f->pts->n, 7);
 		joined(f, &points);
@@ -359,10 +361,54 @@ static void slowed_runs_are_suspected(void **state)
 	free(c);
 }
 
+/* A label says nothing of the device on which a file was counted. */
+static void captures_of_another_device_do_not_join(void **state)
+{
+	static const struct {
+		const char *label, *source, *chip, *device, *points, *note;
+	} cases[] = {
+		{ "lab_cpu_resnet50_fp32_bs16_train_prof", "ncu", "GA100", NULL, "",
+		  "matches no run: it was counted on a GPU (GA100), but lab_cpu resnet50 ran on "
+		  "cpu; use the label of a run on that device (--label)" },
+		{ "lab_cpu_resnet50_fp32_bs16_run5", "ncu", NULL, NULL, "",
+		  "it was counted on a GPU, but lab_cpu resnet50 ran on cpu" },
+		{ "lab_gpu_resnet50_fp32_bs64_prof", "perf", NULL, NULL, "",
+		  "it was counted on a processor, but lab_gpu resnet50 ran on cuda" },
+		{ "lab_gpu_resnet50_fp32_bs64_run1", "ncu", "GA100", "NVIDIA H100 80GB HBM3", "",
+		  "it was counted on a GPU (GA100), but lab_gpu resnet50 ran on NVIDIA H100" },
+		/* one compute capability, or a device without a chip */
+		{ "lab_gpu_resnet50_fp32_bs64_prof", "ncu", "GA102", "NVIDIA GeForce RTX 3070",
+		  GPU64, NULL },
+		{ "lab_gpu_resnet50_fp32_bs64_prof", "ncu", "GA102", "a card", GPU64, NULL },
+		{ "lab_gpu_resnet50_fp32_bs64_prof", "rocprof", NULL, "NVIDIA A100", GPU64, NULL },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct fixture *f = ledger(state);
+		struct captures *c = captures_new(f);
+		struct rfl_buf points = { .len = 0 };
+		struct rfl_capture *capture = add_capture(c, cases[i].label);
+
+		capture->source = cases[i].source;
+		capture->chip = cases[i].chip;
+		if (cases[i].device)
+			set(&f->rows[0].device_name, cases[i].device);
+		assert_ok(merge(f), &f->err);
+		joined(f, &points);
+		assert_string_equal(rfl_buf_str(&points), cases[i].points);
+		assert_int_equal(f->report.unjoined, cases[i].note != NULL);
+		if (cases[i].note)
+			assert_notes(f, cases[i].note);
+		rfl_buf_fini(&points);
+		finish(f, c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(labels_join),
+		T(captures_of_another_device_do_not_join),
 		T(profiled_rows_are_not_timed),
 		T(only_a_profiled_run),
 		T(layouts_are_told_by_the_row),

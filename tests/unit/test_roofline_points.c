@@ -11,6 +11,7 @@
 #define SAME_TEXT(a, b)           assert_string_equal((a) ? (a) : "", (b) ? (b) : "")
 #define SAME_INT(a, b)            assert_int_equal(a, b)
 #define SAME_REAL(a, b)           assert_close(a, b, 0)
+#define SAME_SIGNED(a, b)         SAME_REAL(a, b)
 #define SAME(kind, name, meaning) SAME_##kind(p->name, q->name);
 
 static void assert_same_point(const struct rfl_point *p, const struct rfl_point *q)

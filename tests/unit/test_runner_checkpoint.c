@@ -1,9 +1,13 @@
 /* Checkpoints of trainings: what is written is read, and nothing else is accepted. */
+#define _GNU_SOURCE /* syscall() */
 #include "tests/unit/rfl_test.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -93,6 +97,27 @@ static void save(const char *path, struct rig *r)
 	assert_ok(rfl_epochs_add(&r->t.epochs, &row, &err), &err);
 	assert_ok(rfl_run__checkpoint_save(&r->t, &err), &err);
 	assert_int_equal(r->t.saved, 5);
+}
+
+/* Count the folders that are synced: the name of a new file survives a power failure only then. */
+static int synced_folders;
+
+int fsync(int fd)
+{
+	struct stat st;
+
+	synced_folders += fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+	return (int)syscall(SYS_fsync, fd);
+}
+
+static void the_folder_of_a_checkpoint_is_synced(void **state)
+{
+	struct rig r;
+
+	synced_folders = 0;
+	save(tmp_path(*state, "a.checkpoint"), &r);
+	assert_int_equal(synced_folders, 1);
+	end(&r);
 }
 
 static void what_is_saved_is_loaded(void **state)
@@ -276,6 +301,8 @@ static void only_the_same_network_continues(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_folder_of_a_checkpoint_is_synced, tmpdir_make,
+						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(what_is_saved_is_loaded, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(damaged_files_are_refused, tmpdir_make,
