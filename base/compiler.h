@@ -14,4 +14,8 @@
 
 #define RFL_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
+/* The text of a number that is a macro. */
+#define RFL_QUOTED(number)  RFL_QUOTED_(number)
+#define RFL_QUOTED_(number) #number
+
 #endif

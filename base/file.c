@@ -89,6 +89,16 @@ static int open_own(const char *path, int flags)
 	return fd;
 }
 
+static ssize_t read_block(int fd, char block[BLOCK_SIZE])
+{
+	ssize_t n;
+
+	do
+		n = read(fd, block, BLOCK_SIZE);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
 /* Append the rest of an open file, and close it. */
 static enum rfl_rc read_to_end(int fd, const char *path, struct rfl_buf *out, struct rfl_err *err)
 {
@@ -97,9 +107,7 @@ static enum rfl_rc read_to_end(int fd, const char *path, struct rfl_buf *out, st
 	ssize_t n = 1;
 
 	while (n > 0 && !out->failed) {
-		do
-			n = read(fd, block, sizeof(block));
-		while (n < 0 && errno == EINTR);
+		n = read_block(fd, block);
 		if (n > 0)
 			rfl_buf_append(out, block, (size_t)n);
 	}
@@ -108,18 +116,46 @@ static enum rfl_rc read_to_end(int fd, const char *path, struct rfl_buf *out, st
 	return rc;
 }
 
-enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
+/* Open a file that is not a folder. */
+static enum rfl_rc open_to_read(const char *path, int *fd, struct rfl_err *err)
 {
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*fd < 0)
 		return rfl_fail_errno(err, "%s", path);
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-		close(fd);
+	if (fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		close(*fd);
 		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
 	}
-	return read_to_end(fd, path, out, err);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
+{
+	int fd;
+	const enum rfl_rc rc = open_to_read(path, &fd, err);
+
+	return rc ? rc : read_to_end(fd, path, out, err);
+}
+
+enum rfl_rc rfl_file_hash(const char *path, char out[17], struct rfl_err *err)
+{
+	char block[BLOCK_SIZE];
+	uint64_t hash = rfl_hash64(0, "", 0);
+	ssize_t n;
+	int fd;
+	enum rfl_rc rc = open_to_read(path, &fd, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	while ((n = read_block(fd, block)) > 0)
+		hash = rfl_hash64(hash, block, (size_t)n);
+	if (n < 0)
+		rc = rfl_fail_errno(err, "%s: cannot read", path);
+	close(fd);
+	rfl_hash64_text(hash, out);
+	return rc;
 }
 
 enum rfl_rc rfl_file_read_found(const char *path, struct rfl_buf *out, struct rfl_err *err)

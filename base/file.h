@@ -120,4 +120,7 @@ uint64_t rfl_hash64(uint64_t h, const void *data, size_t len);
 /** A fingerprint as 16 hex digits. */
 void rfl_hash64_text(uint64_t h, char out[17]);
 
+/** The fingerprint of a file of any size. */
+enum rfl_rc rfl_file_hash(const char *path, char out[17], struct rfl_err *err) RFL_WARN_UNUSED;
+
 #endif

@@ -94,13 +94,11 @@ void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...)
 enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, struct rfl_table *take_table,
 			      enum rfl_format format, struct rfl_err *err)
 {
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, 0);
-	rc = rfl_table_finish(take_table, format, &text, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(cli, format, &text, "table", err);
+	rfl_table_finish(take_table, format, &text);
+	rc = rfl_cli_put_as(cli, format, &text, "table", err);
 	rfl_buf_fini(&text);
 	return rc;
 }

@@ -82,7 +82,7 @@ void rfl_ledger_row_fini(struct rfl_ledger_row *row)
 #define SPEEDS(X) \
 	X("samples_per_s", "samples/s over the whole window", samples_per_s, samples_per_s, 1) \
 	X("compute_samples_per_s", "samples/s, without waiting for data", compute_samples_per_s, compute_samples_per_s, 1) \
-	X("step_ms", "median step, ms", step_ms_median, step_ms_mean, -1) \
+	X("step_ms", "median step (the mean if no median is known), ms", step_ms_median, step_ms_mean, -1) \
 	X("tokens_per_s", "tokens/s", tokens_per_s, tokens_per_s, 1) \
 	X("tflops", "TFLOP/s of the median step", tflops, tflops, 1) \
 	X("fwd_ms", "forward, ms per step", fwd_ms_mean, fwd_ms_mean, -1) \

@@ -12,6 +12,7 @@
 #define RFL_REPEATS_CV_MAX      0.05 /**< above this limit: unstable */
 #define RFL_REPEATS_DRIFT_MAX   0.03 /**< above this limit and its 95 % interval: drift */
 #define RFL_REPEATS_OUTLIER_MIN 5    /**< minimum number of repeats for outliers */
+#define RFL_COMPARE_PERCENT     2    /**< smallest relevant change of speed, unless chosen */
 
 enum rfl_repeats_flag {
 	RFL_REPEATS_UNSTABLE = 1,
@@ -57,7 +58,12 @@ struct rfl_repeats {
 	/** Sorted by environment, model and precision in order of appearance, then by batch. */
 	struct rfl_repeats_config *configs;
 	struct rfl_repeat *runs; /**< runs of all configurations */
-	struct rfl_buf notes;    /**< lines on duplicates, failures and skipped rows */
+	size_t nruns;
+	/** Runs that failed, without those that a retry replaced, in the order of the files. Rows of
+	 * single ranks, duplicates and profiled runs are neither here nor in `runs`. */
+	const struct rfl_run **failed;
+	size_t nfailed;
+	struct rfl_buf notes; /**< lines on duplicates, failures and skipped rows */
 };
 
 /**

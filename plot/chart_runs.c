@@ -23,6 +23,7 @@ const struct rfl_chart_kind rfl_chart_kinds[] = {
 	{ MEMORY("mem_alloc_peak_bytes", "Peak memory allocated by the engine") },
 	{ MEMORY("device_memory_peak_bytes", "Peak memory in use on the device") },
 	{ MEMORY("host_peak_bytes", "Peak resident memory of the process") },
+	{ OVER_BATCHES("power", "Power of the GPU", "power_w", "Mean power (W)", 1) },
 	{ RUNS("phases", "Phases of a step"), .make = rfl_chart__phases },
 	{ RUNS("scaling", "Scaling with the context length"), .make = rfl_chart__scaling },
 	{ RUNS("steps", "Step times"), STEPS },
@@ -511,6 +512,7 @@ void rfl_chart__drop_empty(struct rfl_chart_panel *p)
 
 enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 {
+	const struct rfl_ledger_metric *other = rfl_ledger_metrics;
 	const double unit = of->kind->unit;
 	struct rfl_chart *c = of->chart;
 	size_t lost = 0;
@@ -519,6 +521,9 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 
 	if (rc != RFL_OK)
 		return rc;
+	while (strcmp(other->name, of->kind->metric) != 0)
+		other++;
+	other = other == of->repeats->metric ? NULL : other;
 	c->npanels = 1;
 	c->panels[0].x.title = "Batch size (samples per step)";
 	c->panels[0].x.log = 2;
@@ -526,21 +531,32 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 	c->panels[0].y.zero = true;
 	for (const struct rfl_repeats_config *config = of->repeats->configs;
 	     config < of->repeats->configs + of->repeats->n; config++) {
-		const double mean = config->stats.mean / unit, std = config->stats.std / unit;
+		const double batch = (double)config->row->batch;
+		struct rfl_chart_mean m = { .n = 0 };
 		struct rfl_chart_series *s;
+		struct rfl_chart_row row;
 
 		lost += config->n == 0 && rfl_chart__is_of(of, config);
 		if (!rfl_chart__has(of, config))
 			continue;
-		given |= config->n == 1 && !isnan(std);
+		/* a report has the repeats of another metric, but whole rows */
+		for (size_t k = 0; other && k < config->n; k++)
+			rfl_chart__mean_add(&m, rfl_ledger_metric_value(
+							other, rfl_runs_row(of->in->runs,
+									    config->runs[k].run)) /
+							unit);
+		row = rfl_chart__mean_row(&m, batch);
+		if (!other) {
+			const double mean = config->stats.mean / unit;
+			const double std = config->stats.std / unit;
+
+			given |= config->n == 1 && !isnan(std);
+			row = (struct rfl_chart_row){ batch, mean, mean - std, mean + std,
+						      config->n };
+		}
 		s = rfl_chart_series(c, 0, rfl_chart__name(of, config->row, false));
 		rfl_chart__look(of, config->row, s);
-		rfl_chart_add(c, s,
-			      (struct rfl_chart_row){ .x = (double)config->row->batch,
-						      .y = mean,
-						      .lo = mean - std,
-						      .hi = mean + std,
-						      .n = config->n });
+		rfl_chart_add(c, s, row);
 	}
 	rfl_chart__sort(&c->panels[0]);
 	if (of->most == 1 && given)

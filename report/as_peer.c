@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "ledger/step.h"
+#include "roofline/merge.h"
 #include "roofline/roofline.h"
 
 struct row {
@@ -38,27 +38,12 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 			 struct rfl_work *step, double *forward, double *peer_forward,
 			 struct rfl_err *err)
 {
-	struct rfl_work_query query = {
-		.model = row->model,
-		.precision = row->precision,
-		.mode = "fwd",
-		.optimizer = rfl_step_optimizer(row),
-		.no_momentum = row->momentum == 0,
-		.batch = row->batch,
-		.micro_batch = row->micro_batch,
-		.accum = row->accum,
-		.image_size = row->img_size,
-		.classes = row->context_length > 0 ? row->vocab : row->classes,
-		.context_length = row->context_length,
-		.attention = row->attention,
-		.fused_attention = rfl_step_fused_attention(row),
-		.autocast = row->autocast && *row->autocast,
-		.as = peer,
-	};
-	struct rfl_buf notes; /* unused: no file can disagree */
+	struct rfl_work_query query = rfl_work_query_of(row);
+	struct rfl_buf notes = { .len = 0 }; /* unused: no file can disagree */
 	enum rfl_rc rc;
 
-	rfl_buf_init(&notes, 0);
+	query.mode = "fwd";
+	query.as = peer;
 	if ((rc = rfl_work_count(&query, NULL, &notes, step, err)))
 		goto done;
 	*peer_forward = step->flops;
@@ -91,6 +76,7 @@ static enum rfl_rc fill(const struct rfl_report *r, const struct rfl_repeats_con
 			struct row *ret, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = c->row;
+	const double samples = (double)rfl_work_query_of(row).batch; /* of the count */
 	double peer_forward = 0, forward = 0, factor;
 	struct rfl_work work;
 	enum rfl_rc rc;
@@ -107,8 +93,8 @@ static enum rfl_rc fill(const struct rfl_report *r, const struct rfl_repeats_con
 		.batch = row->batch,
 		.mean = c->stats.mean,
 		.std = c->stats.std,
-		.peer_rate = c->stats.mean * peer_forward / (double)row->batch * factor * 1e-9,
-		.rate = c->stats.mean * work.flops / (double)row->batch * 1e-9,
+		.peer_rate = c->stats.mean * peer_forward / samples * factor * 1e-9,
+		.rate = c->stats.mean * work.flops / samples * 1e-9,
 		.ai = work.flops / work.bytes[RFL_FUSION_UNFUSED],
 	};
 	ret->peer_ai = lower_bound(r, row, ret->peer_rate * 1e9);
@@ -121,7 +107,7 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	bool any = false; /* configuration with a result */
 
-	rfl_page_heading(page, 3, "As counted by %s", r->peer->name);
+	rfl_page_part(page, "As counted by %s", r->peer->name);
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
 		struct rfl_err why = RFL_ERR_INIT;
 		struct row row;
@@ -131,13 +117,13 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 		if (fill(r, &r->repeats->configs[i], &row, &why) == RFL_OK)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		else
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%s left out: %s.",
+			rfl_page_item(page, "%s is omitted: %s.",
 				      rfl_report__name(r, page, &r->repeats->configs[i]), why.msg);
 		any = true;
 	}
 	if (!any)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "No run can be counted by this tool; name runs with --metrics.");
+		rfl_report__lacks(r, page, "runs to be counted by %s: name them with --metrics",
+				  r->peer->name);
 	rfl_table_note(t,
 		       "As there: the %s that %s %s prints for a forward pass%s, times %s for a "
 		       "training step; FLOP/byte is this rate / bandwidth, a lower bound that "
@@ -146,7 +132,7 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 		       r->peer->is_flops ? "" : ", 2 FLOPs each",
 		       r->factor == RFL_TRAIN_EXACT ? "the exact ratio"
 						    : rfl_train_factor_names[r->factor]);
-	rfl_table_note(t, "Exact: forward and both gradients as counted from the network; unfused "
-			  "bytes.");
+	rfl_table_note(
+		t, "Exact: forward and both gradients as counted from the network; unfused bytes.");
 	rfl_page_table(page, "Rates by another count, next to the exact ones", t);
 }

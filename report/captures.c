@@ -208,8 +208,7 @@ static void put_total_row(struct rfl_table *t, const char *name, const char *uni
 	rfl_table_text(t, rfl_validity_names[worst]);
 }
 
-static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format format,
-			      struct rfl_buf *out, struct rfl_err *err)
+static void put_totals(const struct rfl_capture *c, enum rfl_format format, struct rfl_buf *out)
 {
 	static const struct rfl_column columns[] = {
 		{ .key = "quantity", .title = "Quantity" },
@@ -234,8 +233,6 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	const int64_t all = rfl_capture_launches_of_total(c);
 
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
 		const struct rfl_amount *a = &c->total[q];
@@ -257,11 +254,11 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 		if (!isnan(value))
 			put_total_row(t, ratios[i].name, ratios[i].unit, value, a, b, all);
 	}
-	if (rfl_table_rows(t) > 0)
-		return rfl_table_finish(t, format, out, err);
+	if (rfl_table_rows(t) == 0)
+		rfl_buf_puts(out, "All totals are unknown.\n");
+	else
+		rfl_table_render(t, format, out);
 	rfl_table_free(t);
-	rfl_buf_puts(out, "All totals are unknown.\n");
-	return RFL_OK;
 }
 
 static void put_said(struct rfl_buf *out, const char *what, const char *text)
@@ -335,7 +332,7 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 {
 	const double share = rfl_capture_coverage(c, RFL_QUANTITY_FLOPS);
 	char number[RFL_NUM_MAX], bytes[RFL_NUM_MAX];
-	struct rfl_buf sets;
+	struct rfl_buf sets = { .len = 0 };
 
 	put_zero_kernels(c, lines, nkernels, out);
 	if (!isnan(share))
@@ -350,7 +347,6 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 				 c->total[q].reason);
 	if (c->nranges > 0 || c->nrefusals == 0) /* else nothing was counted, for a single reason */
 		rfl_captures__unknown(c, out);
-	rfl_buf_init(&sets, 0);
 	for (size_t i = 0; i < c->nrefusals; i++) {
 		rfl_buf_reset(&sets);
 		rfl_buf_puts(&sets, "Not counted: ");
@@ -368,18 +364,16 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 			       rfl_num_grouped(c->rows_left_out, number));
 }
 
-static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capture_view *view,
-			      const struct line *lines, size_t n, struct rfl_buf *out,
-			      struct rfl_err *err)
+static void put_ranges(const struct rfl_capture *c, const struct rfl_capture_view *view,
+		       const struct line *lines, size_t n, struct rfl_buf *out)
 {
 	const unsigned geometry = view->by == RFL_CAPTURE_BY_RANGE ? GEOMETRY : 0;
 	const double all_time = c->total[RFL_QUANTITY_TIME].value;
 	const size_t shown = view->most > 0 && view->most < n ? view->most : n;
 	struct rfl_table *t;
-	enum rfl_rc rc;
 
 	if (n == 0)
-		return RFL_OK;
+		return;
 	t = rfl_table_of(range_columns, RFL_ARRAY_LEN(range_columns), geometry);
 	for (size_t i = 0; i < shown; i++)
 		put_line(t, lines[i], all_time);
@@ -391,13 +385,12 @@ static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capt
 	}
 	if (shown < n)
 		rfl_table_note(t, "Rows with the longest time: %zu of %zu.", shown, n);
-	rc = rfl_table_finish(t, view->format, out, err);
+	rfl_table_finish(t, view->format, out);
 	rfl_buf_putc(out, '\n');
-	return rc;
 }
 
-static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_capture_view *view,
-			       struct rfl_buf *out, struct rfl_err *err)
+static void put_metrics(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			struct rfl_buf *out)
 {
 	static const struct rfl_column columns[] = {
 		{ .key = "kind", .title = "Kind" },         { .key = "name", .title = "Name" },
@@ -408,9 +401,8 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	char name[RFL_CAPTURE_NAME_MAX + 1], number[RFL_NUM_MAX];
 	const size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;
-	enum rfl_rc rc;
 
-	for (const struct rfl_range *r = c->ranges; t && r < c->ranges + n; r++)
+	for (const struct rfl_range *r = c->ranges; r < c->ranges + n; r++)
 		for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++) {
 			rfl_table_text(t, rfl_range_kind_names[r->kind]);
 			rfl_table_text(t, rfl_captures__short_name(r->name, name));
@@ -423,20 +415,16 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 		}
 	if (n < c->nranges)
 		rfl_table_note(t, "The first %zu of %zu ranges.", n, c->nranges);
-	rc = rfl_table_finish(t, view->format, out, err);
+	rfl_table_finish(t, view->format, out);
 	rfl_buf_putc(out, '\n');
-	return rc;
 }
 
-static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_capture_view *view,
-			       struct rfl_buf *out, struct rfl_err *err)
+static void put_capture(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			struct rfl_buf *out)
 {
 	struct line *lines = rfl_alloc_array(c->nranges, sizeof(*lines));
 	size_t at = out->len, n;
-	enum rfl_rc rc;
 
-	if (!lines)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
 	rfl_buf_printf(out, "%s%s: %s%s%s", view->format == RFL_FORMAT_MD ? "### " : "",
 		       c->label[0] ? c->label : "(no label)", c->source, c->path ? ", " : "",
 		       c->path ? c->path : "");
@@ -455,44 +443,30 @@ static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_cap
 	rfl_buf_putc(out, '\n');
 
 	if (view->by == RFL_CAPTURE_BY_METRIC) {
-		if ((rc = put_metrics(c, view, out, err)) != RFL_OK)
-			goto done;
+		put_metrics(c, view, out);
 	} else {
 		n = lines_of(c, false, false, view->most, lines);
-		if ((rc = put_ranges(c, view, lines, n, out, err)) != RFL_OK)
-			goto done;
+		put_ranges(c, view, lines, n, out);
 		n = lines_of(c, true, view->by == RFL_CAPTURE_BY_KERNEL, 0, lines);
-		if ((rc = put_ranges(c, view, lines, n, out, err)) != RFL_OK)
-			goto done;
+		put_ranges(c, view, lines, n, out);
 	}
-	if ((rc = put_totals(c, view->format, out, err)) != RFL_OK)
-		goto done;
+	put_totals(c, view->format, out);
 	rfl_buf_putc(out, '\n');
 	put_remarks(c, lines, lines_of(c, true, true, 0, lines), out);
 	if (view->explain)
-		rc = rfl_captures__explain(c, view, out, err);
-done:
+		rfl_captures__explain(c, view, out);
 	free(lines);
-	return rc;
 }
 
-enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
-				const struct rfl_capture_view *view, struct rfl_buf *out,
-				struct rfl_err *err)
+void rfl_captures_render(const struct rfl_captures *captures, const struct rfl_capture_view *view,
+			 struct rfl_buf *out)
 {
-	enum rfl_rc rc = RFL_OK;
-
-	if (!rfl_format_for_people(view->format)) {
-		if (view->format == RFL_FORMAT_CSV)
-			rfl_counters_write(out, captures, true);
-		else
-			rfl_captures__json(captures, out);
-		return rfl_buf_check(out, "captures", err);
+	if (view->format == RFL_FORMAT_CSV)
+		rfl_counters_write(out, captures, true);
+	else if (view->format == RFL_FORMAT_JSON)
+		rfl_captures__json(captures, out);
+	for (size_t i = 0; rfl_format_for_people(view->format) && i < captures->n; i++) {
+		rfl_buf_puts(out, i > 0 ? "\n" : "");
+		put_capture(captures->captures[i], view, out);
 	}
-	for (size_t i = 0; i < captures->n && rc == RFL_OK; i++) {
-		if (i > 0)
-			rfl_buf_putc(out, '\n');
-		rc = put_capture(captures->captures[i], view, out, err);
-	}
-	return rc;
 }

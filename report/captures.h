@@ -26,10 +26,8 @@ struct rfl_capture_view {
 	bool explain;           /**< show the rule and the inputs of each figure of a table */
 };
 
-/** Append captures in the requested format.
- * @return RFL_OK; RFL_ENOMEM */
-enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
-				const struct rfl_capture_view *view, struct rfl_buf *out,
-				struct rfl_err *err) RFL_WARN_UNUSED;
+/** Append captures in the requested format. */
+void rfl_captures_render(const struct rfl_captures *captures, const struct rfl_capture_view *view,
+			 struct rfl_buf *out);
 
 #endif

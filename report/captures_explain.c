@@ -206,15 +206,13 @@ static int longest_first(const void *a, const void *b)
 	return x < y ? -1 : x > y; /* both are elements of one array */
 }
 
-enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
-				  struct rfl_buf *out, struct rfl_err *err)
+void rfl_captures__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			   struct rfl_buf *out)
 {
 	const struct rfl_range **ranges = rfl_alloc_array(c->nranges, sizeof(*ranges));
 	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges, at;
 	char number[RFL_NUM_MAX];
 
-	if (!ranges)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the rules");
 	for (size_t i = 0; i < c->nranges; i++)
 		ranges[i] = &c->ranges[i];
 	if (c->nranges > 0)
@@ -236,5 +234,4 @@ enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_
 			explain_amount(r, (enum rfl_quantity)q, out);
 	}
 	free(ranges);
-	return RFL_OK;
 }

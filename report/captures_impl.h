@@ -15,8 +15,8 @@ void rfl_captures__end_line(struct rfl_buf *out, size_t at);
 
 void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out);
 /** Write the rules and inputs of the figures of the longest ranges. */
-enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
-				  struct rfl_buf *out, struct rfl_err *err);
+void rfl_captures__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			   struct rfl_buf *out);
 /** List unknown totals, with one line per reason. */
 void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out);
 

@@ -109,18 +109,18 @@ static json_t *capture_of(const struct rfl_capture *c)
 					  "reason", text_of(c->refusals[i].reason)));
 	for (size_t i = 0; i < c->nnotes; i++)
 		rfl_json_append(&notes, text_of(c->notes[i]));
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:{s:o, s:o}, "
-		"s:o, s:o, s:o}",
-		"label", text_of(c->label), "run_id", text_of(c->run_id), "timestamp_utc",
-		text_of(c->time_utc), "source", text_of(c->source), "path", text_of(c->path),
-		"device", text_of(c->device), "chip", text_of(c->chip), "formulas",
-		text_of(c->family), "steps", integer_of(c->steps), "passes", integer_of(c->passes),
-		"rows_left_out", integer_of(c->rows_left_out), "unused_metrics",
-		integer_of(c->unused_metrics), "total_of", rfl_range_kind_names[c->total_kind],
-		"coverage", "flops", rfl_json_real(rfl_capture_coverage(c, RFL_QUANTITY_FLOPS)),
-		"dram_bytes", rfl_json_real(rfl_capture_coverage(c, RFL_QUANTITY_DRAM)), "total",
-		total, "refused", refused, "notes", notes);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, "
+			 "s:{s:o, s:o}, s:o, s:o, s:o}",
+			 "label", text_of(c->label), "run_id", text_of(c->run_id), "timestamp_utc",
+			 text_of(c->time_utc), "source", text_of(c->source), "path",
+			 text_of(c->path), "device", text_of(c->device), "chip", text_of(c->chip),
+			 "formulas", text_of(c->family), "steps", integer_of(c->steps), "passes",
+			 integer_of(c->passes), "rows_left_out", integer_of(c->rows_left_out),
+			 "unused_metrics", integer_of(c->unused_metrics), "total_of",
+			 rfl_range_kind_names[c->total_kind], "coverage", "flops",
+			 rfl_json_real(rfl_capture_coverage(c, RFL_QUANTITY_FLOPS)), "dram_bytes",
+			 rfl_json_real(rfl_capture_coverage(c, RFL_QUANTITY_DRAM)), "total", total,
+			 "refused", refused, "notes", notes);
 }
 
 void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out)

@@ -192,7 +192,7 @@ enum { MAX_COLUMNS = 64 };
 
 /* A table and its columns. */
 struct sheet {
-	struct rfl_table *table; /* NULL: the table is not shown, or out of memory */
+	struct rfl_table *table; /* NULL: the table is not shown */
 	enum rfl_summary_by by;  /* its rows */
 	size_t n;
 	const struct column *items[MAX_COLUMNS];
@@ -810,12 +810,11 @@ enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format
 		return rc;
 	if (people && !r->ncolumns)
 		put_heading(r, "work and traffic", r->train, r->options.by, out);
-	rc = rfl_table_finish(tables[0], format, out, err);
-	if (rc == RFL_OK && tables[1]) {
+	rfl_table_finish(tables[0], format, out);
+	if (tables[1]) {
 		rfl_buf_putc(out, '\n');
 		put_heading(r, "memory", true, RFL_SUMMARY_BY_MODEL, out);
-		return rfl_table_finish(tables[1], format, out, err);
+		rfl_table_finish(tables[1], format, out);
 	}
-	rfl_table_free(tables[1]);
-	return rc;
+	return RFL_OK;
 }

@@ -56,17 +56,16 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 {
 	const struct rfl_fit *fit = s->fit;
 	char peak[RFL_NUM_MAX], bytes[RFL_NUM_MAX];
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 };
 	enum rfl_rc rc;
 
 	if (fit->batch)
 		return RFL_OK;
-	rfl_buf_init(&text, 0);
 	rc = rfl_summary_fit_help(s, &text, err);
 	if (rc == RFL_OK)
 		rfl_table_note(t,
-			       "%s: even one sample is too large: the peak is %s (%s), and "
-			       "%s are available.%s%s",
+			       "%s: even one sample is too large: the peak is %s (%s), and %s are "
+			       "available.%s%s",
 			       s->name, rfl_num_bytes((double)fit->at.peak, peak, sizeof(peak)),
 			       fit->peak_at,
 			       rfl_num_bytes((double)fit->bytes, bytes, sizeof(bytes)),
@@ -177,9 +176,7 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 		       r->options.work.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
 	note_options(t, r);
 	rc = note_too_big(t, s, err);
-	if (rc == RFL_OK)
-		return rfl_table_finish(t, format, out, err);
-	rfl_table_free(t);
+	rfl_table_finish(t, format, out);
 	return rc;
 }
 
@@ -252,9 +249,7 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 	note_options(t, r);
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		rc = note_too_big(t, r->items[i], err);
-	if (rc == RFL_OK)
-		return rfl_table_finish(t, format, out, err);
-	rfl_table_free(t);
+	rfl_table_finish(t, format, out);
 	return rc;
 }
 
@@ -362,9 +357,7 @@ enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_sum
 	l.flops = rfl_count_forward_flops(s->count[0]);
 	l.macs = l.flops / 2;
 	rfl_table_add(t, &l, 1, sizeof(l));
-	rc = rfl_table_finish(t, RFL_FORMAT_TABLE, out, err);
-	if (rc != RFL_OK)
-		return rc;
+	rfl_table_finish(t, RFL_FORMAT_TABLE, out);
 	rfl_buf_putc(out, '\n');
 	put_totals(s, out);
 	rfl_buf_printf(out,
@@ -373,7 +366,7 @@ enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_sum
 		       "training is forward + dgrad + wgrad, and the first layer has %s dgrad.\n",
 		       s->options.work.count.input_grad ? "a" : "no");
 	rfl_summary_rest(s);
-	return rfl_buf_check(out, s->name, err);
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_complexity__peer(struct rfl_summary *s, const struct rfl_peer *peer,
@@ -463,8 +456,6 @@ enum rfl_rc rfl_complexity_peers_table(const struct rfl_complexity *r, enum rfl_
 			       p->wrong ? " Known errors: " : "", p->wrong ? p->wrong : "",
 			       p->wrong ? "." : "");
 	}
-	if (rc == RFL_OK)
-		return rfl_table_finish(t, format, out, err);
-	rfl_table_free(t);
+	rfl_table_finish(t, format, out);
 	return rc;
 }

@@ -84,17 +84,16 @@ static json_t *facts_of(const struct rfl_summary *s)
 			 I(t->macs[RFL_PASS_DGRAD]), "wgrad_macs", I(t->macs[RFL_PASS_WGRAD]),
 			 "recompute_macs", I(t->macs[RFL_PASS_RECOMPUTE]), "bias_adds",
 			 I(t->bias_adds), "elementwise", passes);
-	o = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o, "
-		      "s:{s:s, s:I, s:I, s:I, s:o}}",
-		      "model", s->name, "title", s->title, "family", s->net->family, "input", shape,
-		      "classes", I(s->net->classes), "params", I(inference->params), "trained",
-		      I(training->trained), "buffers", I(inference->buffers), "forward", forward,
-		      "training", step, "optimizer", "name",
-		      rfl_optimizer_names[training->options.optimizer], "state_bytes",
-		      I(rfl_count_state_bytes(training)), "read_bytes",
-		      I(training->optimizer.read_bytes), "write_bytes",
-		      I(training->optimizer.write_bytes), "elementwise",
-		      elementwise(&training->optimizer_flops));
+	o = json_pack(
+		"{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:{s:s, s:I, s:I, s:I, s:o}}",
+		"model", s->name, "title", s->title, "family", s->net->family, "input", shape,
+		"classes", I(s->net->classes), "params", I(inference->params), "trained",
+		I(training->trained), "buffers", I(inference->buffers), "forward", forward,
+		"training", step, "optimizer", "name",
+		rfl_optimizer_names[training->options.optimizer], "state_bytes",
+		I(rfl_count_state_bytes(training)), "read_bytes", I(training->optimizer.read_bytes),
+		"write_bytes", I(training->optimizer.write_bytes), "elementwise",
+		elementwise(&training->optimizer_flops));
 	if (s->context_length)
 		rfl_json_put(&o, "context_length", json_integer(I(s->context_length)));
 	return o;
@@ -278,8 +277,6 @@ enum rfl_rc rfl_complexity_json(const struct rfl_complexity *r, const char *vers
 		rfl_json_put(&root, "roof",
 			     json_pack("{s:s, s:s, s:s}", "env", roof->env, "fusion",
 				       rfl_fusion_names[roof->fusion], "about", roof->about));
-	if (!root)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	*ret = root;
 	return RFL_OK;
 }

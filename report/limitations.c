@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "roofline/doubts.h"
 
@@ -14,7 +15,7 @@
 
 static void item(struct rfl_page *page, const char *text)
 {
-	rfl_page_text(page, RFL_BLOCK_ITEM, "%s.", text);
+	rfl_page_item(page, "%s.", text);
 }
 
 /* "3 of 4 points ...", unless there are none. */
@@ -22,63 +23,44 @@ static void say_share(struct rfl_page *page, const char *before, size_t n, size_
 		      const char *what, const char *says)
 {
 	if (n)
-		rfl_page_text(page, RFL_BLOCK_ITEM, "%s%zu of %zu %s%s %s.", before, n, of, what,
-			      plural(of), says);
+		rfl_page_item(page, "%s%zu of %zu %s%s %s.", before, n, of, what, plural(of), says);
 }
 
-static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page)
+static const enum rfl_ledger_at failure[] = { RFL_LEDGER_AT_status, RFL_LEDGER_AT_error_text };
+
+static uint64_t failure_hash(const void *row)
 {
-	const void *counters = r->captures;
-
-	for (size_t i = 0; r->points && i < r->points->n; i++)
-		if (r->points->points[i].counters_source)
-			counters = r->points; /* measured values without their file */
-	const struct {
-		const void *input;
-		const char *says;
-	} inputs[] = {
-		{ r->points, "No points: the report cannot relate the runs to the ceilings" },
-		{ r->peaks, "No ceilings (--peaks)" },
-		{ r->complexity, "No counts of the networks (--complexity-json)" },
-		{ counters, "No hardware counters (--counters): no FLOPs or bytes are measured" },
-		{ r->matrix, "No matrix: missing runs are unknown" },
-		{ r->nenvs ? r->envs : NULL, "No record of the environments (--env)" },
-	};
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(inputs); i++)
-		if (!inputs[i].input)
-			item(page, inputs[i].says);
+	return rfl_ledger_hash(failure, RFL_ARRAY_LEN(failure), row);
 }
 
+static bool failures_alike(const void *a, const void *b)
+{
+	return rfl_ledger_same(failure, RFL_ARRAY_LEN(failure), a, b);
+}
+
+/* Failed runs, with the number of each status and error. */
 static void say_failed_runs(const struct rfl_report *r, struct rfl_page *page)
 {
-	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
-	size_t kinds = 0;
+	struct rfl_row_index kinds = { .hash = failure_hash, .alike = failures_alike };
+	const size_t n = r->repeats ? r->repeats->nfailed : 0;
+	size_t *count = rfl_arena_array(page->arena, n, sizeof(*count)), kind = 0;
 
-	for (size_t i = 0; ledger && i < ledger->nrows; i++) {
-		const struct rfl_ledger_row *row = &ledger->rows[i];
-		size_t n = 0;
-
-		if (!row->status || strcmp(row->status, "ok") == 0)
-			continue;
-		for (size_t k = 0; k < ledger->nrows; k++) {
-			if (!rfl_text_same(ledger->rows[k].status, row->status) ||
-			    !rfl_text_same(ledger->rows[k].error_text, row->error_text))
-				continue;
-			if (k < i) /* already listed */
-				break;
-			n++;
-		}
-		if (n && kinds++ < FAILURES_MOST)
-			rfl_page_text(page, RFL_BLOCK_ITEM,
-				      "%zu run%s ended with status %s (first: %s)%s%s.", n,
-				      plural(n), row->status, row->label ? row->label : "no label",
-				      row->error_text ? ": " : "",
-				      row->error_text ? row->error_text : "");
+	for (size_t i = 0; i < n; i++) {
+		if (rfl_row_index_put(&kinds, rfl_runs_row(r->runs, r->repeats->failed[i]), &kind,
+				      NULL) == RFL_OK)
+			count[kind]++;
 	}
-	if (kinds > FAILURES_MOST)
-		rfl_page_text(page, RFL_BLOCK_ITEM, "Runs ended with %zu other errors.",
-			      kinds - FAILURES_MOST);
+	for (size_t i = 0; i < kinds.n && i < FAILURES_MOST; i++) {
+		const struct rfl_ledger_row *row = kinds.rows[i];
+
+		rfl_page_item(page, "%zu run%s ended with status %s (first: %s)%s%s.", count[i],
+			      plural(count[i]), row->status ? row->status : "unknown",
+			      row->label ? row->label : "no label", row->error_text ? ": " : "",
+			      row->error_text ? row->error_text : "");
+	}
+	if (kinds.n > FAILURES_MOST)
+		rfl_page_item(page, "Runs ended with %zu other errors.", kinds.n - FAILURES_MOST);
+	rfl_row_index_fini(&kinds);
 }
 
 /* Configurations that ran once, and those that 'points --skip-missing' left out. */
@@ -112,20 +94,19 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 		  "had too few steps for the statistics of their times (flag few_steps)" },
 		{ "until_missed", "did not reach the value of --until (flag until_missed)" },
 	};
-	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
+	const struct rfl_repeats *all = r->repeats;
 
-	for (size_t f = 0; ledger && f < RFL_ARRAY_LEN(flags); f++) {
+	for (size_t f = 0; all && f < RFL_ARRAY_LEN(flags); f++) {
 		size_t n = 0;
 
-		for (size_t i = 0; i < ledger->nrows; i++) {
-			struct rfl_span rest =
-				rfl_span_of(ledger->rows[i].flags ? ledger->rows[i].flags : "");
-			struct rfl_span word;
+		for (size_t i = 0; i < all->nruns; i++) {
+			const char *text = all->runs[i].run->like->flags;
+			struct rfl_span rest = rfl_span_of(text ? text : ""), word;
 
 			while (rfl_span_next_word(&rest, &word))
 				n += rfl_span_is(word, flags[f].flag);
 		}
-		say_share(page, "", n, ledger->nrows, "run", flags[f].says);
+		say_share(page, "", n, all->nruns, "run", flags[f].says);
 	}
 }
 
@@ -141,7 +122,7 @@ static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 
 			/* a unit that the processor lacks limits nothing */
 			if (!rfl_peak_usable(p) && p->status != RFL_PEAK_UNSUPPORTED)
-				rfl_page_text(page, RFL_BLOCK_ITEM, "%s: %s is %s%s%s.", env->name,
+				rfl_page_item(page, "%s: %s is %s%s%s.", env->name,
 					      memory ? env->levels[k - env->ncompute].cell
 						     : env->compute[k].cell,
 					      rfl_peak_status_name(p->status),
@@ -166,8 +147,7 @@ static void say_doubts(const struct rfl_report *r, struct rfl_page *page)
 		(void)rfl_points_other_devices(r->points, r->peaks, &lines);
 	rest = rfl_span_of(rfl_buf_str(&lines));
 	while (rfl_span_next_line(&rest, &line))
-		rfl_page_text(page, RFL_BLOCK_ITEM, "Doubtful ceilings: %.*s.", (int)line.len,
-			      line.at);
+		rfl_page_item(page, "Doubtful ceilings: %.*s.", (int)line.len, line.at);
 	rfl_buf_fini(&lines);
 }
 
@@ -212,17 +192,15 @@ static void say_points(const struct rfl_report *r, struct rfl_page *page)
 
 static void say_counters(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_buf sets;
+	struct rfl_buf sets = { .len = 0 };
 
-	rfl_buf_init(&sets, 0);
 	for (size_t i = 0; r->captures && i < r->captures->n; i++) {
 		const struct rfl_capture *c = r->captures->captures[i];
 
 		for (size_t k = 0; k < c->nrefusals; k++) {
 			rfl_buf_reset(&sets);
 			if (rfl_capture_refused_alike(c, k, &sets))
-				rfl_page_text(page, RFL_BLOCK_ITEM,
-					      "Counters of %s: %s not counted: %s.",
+				rfl_page_item(page, "Counters of %s: %s not counted: %s.",
 					      c->label ? c->label : "a run", rfl_buf_str(&sets),
 					      c->refusals[k].reason);
 		}
@@ -257,8 +235,7 @@ static void say_totals(const struct rfl_report *r, struct rfl_page *page)
 				before += alike && k < i;
 			}
 			if (before == 0)
-				rfl_page_text(page, RFL_BLOCK_ITEM,
-					      "%s of %zu capture%s: %s (first: %s): %s.",
+				rfl_page_item(page, "%s of %zu capture%s: %s (first: %s): %s.",
 					      totals[q].name, n, plural(n),
 					      rfl_validity_names[t->validity],
 					      label ? label : "no label", t->reason);
@@ -267,12 +244,12 @@ static void say_totals(const struct rfl_report *r, struct rfl_page *page)
 
 static void say_synthetic(const struct rfl_report *r, struct rfl_page *page)
 {
-	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
+	const size_t all = r->repeats ? r->repeats->nruns : 0;
 	size_t n = 0;
 
-	for (size_t i = 0; ledger && i < ledger->nrows; i++)
-		n += rfl_text_same(ledger->rows[i].data_mode, "synthetic");
-	say_share(page, "", n, ledger ? ledger->nrows : 0, "run",
+	for (size_t i = 0; i < all; i++)
+		n += rfl_text_same(r->repeats->runs[i].run->like->data_mode, "synthetic");
+	say_share(page, "", n, all, "run",
 		  "used synthetic data, without reading or decoding files");
 }
 
@@ -287,13 +264,12 @@ static void say_notes(const struct rfl_report *r, struct rfl_page *page)
 		/* see say_failed_runs(); labels do not have the context length */
 		if (!rfl_span_starts(line, "failed: ") &&
 		    !(rfl_span_starts(line, "mixed: ") && r->kind >= RFL_REPORT_LM))
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%.*s.", (int)line.len, line.at);
+			rfl_page_item(page, "%.*s.", (int)line.len, line.at);
 }
 
 static rfl_section *const limitations[] = {
-	say_missing_inputs, say_failed_runs, say_configurations, say_flags,
-	say_points,         say_ceilings,    say_doubts,         say_counters,
-	say_totals,         say_synthetic,   say_notes,
+	say_failed_runs, say_configurations, say_flags,  say_points,    say_ceilings,
+	say_doubts,      say_counters,       say_totals, say_synthetic, say_notes,
 };
 
 void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page)

@@ -12,29 +12,19 @@ static const char *copy(struct rfl_page *p, const char *text)
 {
 	char *kept = rfl_arena_strdup(p->arena, text);
 
-	p->failed |= !kept;
-	if (kept)
-		kept[rfl_text_mask(kept, strlen(kept), true)] = '\0';
-	return kept ? kept : "";
+	kept[rfl_text_mask(kept, strlen(kept), true)] = '\0';
+	return kept;
 }
 
 struct rfl_page *rfl_page_new(enum rfl_format format, const char *title, const char *generator)
 {
-	struct rfl_page *p = calloc(1, sizeof(*p));
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_page *p = rfl_arena_array(arena, 1, sizeof(*p));
 
-	if (!p)
-		return NULL;
 	p->format = format;
-	p->arena = rfl_arena_new();
-	p->failed = !p->arena;
-	if (p->arena) {
-		p->title = copy(p, title);
-		p->generator = copy(p, generator);
-	}
-	if (p->failed) {
-		rfl_page_free(p);
-		return NULL;
-	}
+	p->arena = arena;
+	p->title = copy(p, title);
+	p->generator = copy(p, generator);
 	return p;
 }
 
@@ -46,25 +36,23 @@ void rfl_page_free(struct rfl_page *p)
 		rfl_scene_free(p->blocks[i].scene);
 		rfl_table_free(p->blocks[i].table);
 	}
-	rfl_arena_free(p->arena);
 	free(p->blocks);
-	free(p);
+	rfl_buf_fini(&p->data);
+	rfl_arena_free(p->arena);
 }
 
 const char *rfl_page_keep(struct rfl_page *p, struct rfl_buf *take_text)
 {
 	const char *text = copy(p, rfl_buf_str(take_text));
 
-	p->failed |= take_text->failed;
 	rfl_buf_fini(take_text);
 	return text;
 }
 
 static const char *format_text(struct rfl_page *p, const char *fmt, va_list ap)
 {
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 };
 
-	rfl_buf_init(&text, 0);
 	rfl_buf_vprintf(&text, fmt, ap);
 	return rfl_page_keep(p, &text);
 }
@@ -82,53 +70,31 @@ const char *rfl_page_printf(struct rfl_page *p, const char *fmt, ...)
 
 static struct rfl_block *add(struct rfl_page *p, enum rfl_block_kind kind)
 {
-	static struct rfl_block none; /* written but never read after the page has failed */
-
-	p->failed |= rfl_grow(&p->blocks, &p->cap, p->n + 1, SIZE_MAX, NULL) != RFL_OK;
-	if (p->failed)
-		return &none;
+	rfl_reserve(&p->blocks, &p->cap, p->n + 1);
 	p->blocks[p->n] = (struct rfl_block){ .kind = kind, .text = "", .body = "", .name = "" };
 	return &p->blocks[p->n++];
 }
 
-static void add_text(struct rfl_page *p, enum rfl_block_kind kind, int level, const char *fmt,
-		     va_list ap)
-{
-	struct rfl_block *b = add(p, kind);
-
-	b->level = level;
-	b->text = format_text(p, fmt, ap);
-}
-
-void rfl_page_heading(struct rfl_page *p, int level, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_text(p, RFL_BLOCK_HEADING, level, fmt, ap);
-	va_end(ap);
-}
-
 void rfl_page_text(struct rfl_page *p, enum rfl_block_kind kind, const char *fmt, ...)
 {
+	struct rfl_block *b = add(p, kind);
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_text(p, kind, 0, fmt, ap);
+	b->text = format_text(p, fmt, ap);
 	va_end(ap);
 }
 
 void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *take_table)
 {
-	struct rfl_block *b = NULL;
+	struct rfl_block *b;
 
-	p->failed |= rfl_table_trim(take_table, NULL) != RFL_OK; /* also if it has lost rows */
-	if (!p->failed && rfl_table_rows(take_table) > 0)
-		b = add(p, RFL_BLOCK_TABLE);
-	if (!b || p->failed) {
+	rfl_table_trim(take_table);
+	if (rfl_table_rows(take_table) == 0) {
 		rfl_table_free(take_table);
 		return;
 	}
+	b = add(p, RFL_BLOCK_TABLE);
 	b->table = take_table;
 	b->text = copy(p, caption);
 }
@@ -138,20 +104,21 @@ void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
 {
 	struct rfl_block *b = add(p, RFL_BLOCK_FIGURE);
 	const struct rfl_surface_spec spec = { .dpi = 144 };
-	struct rfl_buf svg;
+	struct rfl_buf svg = { .len = 0 };
 
 	b->text = copy(p, caption);
 	b->name = copy(p, name);
-	if (p->format == RFL_FORMAT_PDF && !p->failed) {
+	if (p->format == RFL_FORMAT_PDF) {
 		b->scene = take_scene;
 		return;
 	}
 	/* an id may occur only once in an HTML page, which may have several figures */
 	for (size_t i = 0; p->format == RFL_FORMAT_HTML && i < take_scene->n; i++)
 		take_scene->prims[i].id = "";
-	rfl_buf_init(&svg, 0);
-	p->failed |= rfl_surface_draw(&rfl_surface_svg, &spec, take_scene, &svg, NULL) != RFL_OK;
-	b->body = rfl_page_keep(p, &svg);
+	if (rfl_surface_draw(&rfl_surface_svg, &spec, take_scene, &svg, &p->err) == RFL_OK)
+		b->body = rfl_page_keep(p, &svg);
+	b->body_len = strlen(b->body);
+	rfl_buf_fini(&svg);
 	rfl_scene_free(take_scene);
 }
 
@@ -161,24 +128,17 @@ const char *rfl_page_picture_format(const struct rfl_page *p)
 }
 
 void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,
-		      const struct rfl_buf *file)
+		      const struct rfl_buf *file, double dpi)
 {
 	struct rfl_block *b = add(p, RFL_BLOCK_PICTURE);
 	char *body = rfl_arena_array(p->arena, file->len + 1, 1);
 
+	memcpy(body, rfl_buf_str(file), file->len);
 	b->text = copy(p, caption);
 	b->name = copy(p, name);
-	p->failed |= !body || file->failed;
-	if (p->failed)
-		return;
-	memcpy(body, rfl_buf_str(file), file->len);
 	b->body = body;
 	b->body_len = file->len;
-}
-
-void rfl_page_data(struct rfl_page *p, struct rfl_buf *take_json)
-{
-	p->data = rfl_page_keep(p, take_json);
+	b->dpi = dpi;
 }
 
 enum rfl_rc rfl_page_check(enum rfl_format format, struct rfl_err *err)
@@ -199,8 +159,8 @@ enum rfl_rc rfl_page_write(const struct rfl_page *p, struct rfl_buf *out, struct
 {
 	enum rfl_rc rc = rfl_page_check(p->format, err);
 
-	if (rc == RFL_OK && p->failed)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
+	if (rc == RFL_OK && p->err.rc != RFL_OK)
+		rc = rfl_fail(err, p->err.rc, p->err.native, "%s", p->err.msg);
 	if (rc != RFL_OK)
 		return rc;
 #ifdef RFL_HAVE_PANGO

@@ -9,7 +9,8 @@
 #include "report/table.h"
 
 enum rfl_block_kind {
-	RFL_BLOCK_HEADING,
+	RFL_BLOCK_SECTION, /**< a heading */
+	RFL_BLOCK_PART,    /**< the heading of a part of a section */
 	RFL_BLOCK_PARAGRAPH,
 	RFL_BLOCK_ITEM,   /**< adjacent items form one list */
 	RFL_BLOCK_CODE,   /**< line breaks are preserved */
@@ -25,11 +26,11 @@ enum rfl_block_kind {
 
 struct rfl_block {
 	enum rfl_block_kind kind;
-	int level;        /**< level of a heading: 2 or 3; the title of the page is level 1 */
 	const char *text; /**< caption of a table or figure */
 	const char *body; /**< an SVG file, or the PNG file of a picture in a PDF */
-	size_t body_len;  /**< of a picture */
-	const char *name; /**< file name of a figure next to a Markdown page */
+	size_t body_len;
+	double dpi;              /**< resolution of a PNG file */
+	const char *name;        /**< file name of a figure next to a Markdown page */
 	struct rfl_scene *scene; /**< a figure of a PDF, owned by the page; NULL otherwise */
 	struct rfl_table *table; /**< owned by the page; NULL otherwise */
 };
@@ -40,31 +41,31 @@ struct rfl_page {
 	bool letter;          /**< of a PDF: paper of 8.5 x 11 in instead of A4 */
 	const char *title;
 	const char *generator; /**< name and version of the program */
-	const char *data;      /**< JSON for page.js; NULL: none */
+	struct rfl_buf data;   /**< JSON for page.js; empty: none */
 	size_t n, cap;
 	struct rfl_block *blocks;
 	struct rfl_arena *arena; /**< owns all texts */
-	bool failed;             /**< out of memory; reported by rfl_page_write() */
+	struct rfl_err err;      /**< of a figure; reported by rfl_page_write() */
 };
 
-/** Create an empty page. Texts are copied. NULL: out of memory. */
+/** Create an empty page. Texts are copied. */
 struct rfl_page *rfl_page_new(enum rfl_format format, const char *title,
 			      const char *generator) RFL_WARN_UNUSED;
 void rfl_page_free(struct rfl_page *p); /* accepts NULL */
 
-/** Keep the text of a buffer as long as the page, and release the buffer. @return "" if out of
- * memory; the page fails then */
+/** Keep the text of a buffer as long as the page, and release the buffer. */
 const char *rfl_page_keep(struct rfl_page *p, struct rfl_buf *take_text);
 
 /** Format a text that lives as long as the page, likewise. */
 const char *rfl_page_printf(struct rfl_page *p, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** Append a heading. @param level  2 for a section, 3 for a part of it */
-void rfl_page_heading(struct rfl_page *p, int level, const char *fmt, ...) RFL_PRINTF(3, 4);
-
 /** Append a block that only has text. */
 void rfl_page_text(struct rfl_page *p, enum rfl_block_kind kind, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
+#define rfl_page_para(p, ...)    rfl_page_text((p), RFL_BLOCK_PARAGRAPH, __VA_ARGS__)
+#define rfl_page_item(p, ...)    rfl_page_text((p), RFL_BLOCK_ITEM, __VA_ARGS__)
+#define rfl_page_section(p, ...) rfl_page_text((p), RFL_BLOCK_SECTION, __VA_ARGS__)
+#define rfl_page_part(p, ...)    rfl_page_text((p), RFL_BLOCK_PART, __VA_ARGS__)
 
 /** Append a table, trimmed; one without rows is omitted. @param caption  "": none, in Markdown */
 void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *take_table);
@@ -76,17 +77,15 @@ void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
 /** The format of the pictures of a page: "svg" or "png". */
 const char *rfl_page_picture_format(const struct rfl_page *p);
 
-/** Append a picture in that format. @param name  of its file next to a Markdown page */
+/** Append a picture. @param name  of its file next to a Markdown page, with its suffix
+ * @param dpi  resolution of a PNG file */
 void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,
-		      const struct rfl_buf *file);
-
-/** Set the JSON document for page.js. */
-void rfl_page_data(struct rfl_page *p, struct rfl_buf *take_json);
+		      const struct rfl_buf *file, double dpi);
 
 /** RFL_OK, or RFL_EUNAVAILABLE if this build cannot write pages in a format. */
 enum rfl_rc rfl_page_check(enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Write the page. @return RFL_OK; RFL_ENOMEM; of a PDF also RFL_EUNAVAILABLE, RFL_EFAILED */
+/** Write the page. @return RFL_OK; RFL_EOVERFLOW; of a PDF also RFL_EUNAVAILABLE, RFL_EFAILED */
 enum rfl_rc rfl_page_write(const struct rfl_page *p, struct rfl_buf *out,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -103,12 +102,12 @@ void rfl_html_escape(struct rfl_buf *out, const char *text);
  * @param more  other characters to escape */
 void rfl_md_put(struct rfl_buf *out, const char *text, const char *more, const char *line_break);
 
-/** The style sheets and the script, compiled in. */
+/** The style sheet and the script, compiled in. */
 struct rfl_page_file {
 	const char *text;
 	size_t len;
 	unsigned char sha256[32];
 };
-extern const struct rfl_page_file rfl_page__page_css, rfl_page__document_css, rfl_page__page_js;
+extern const struct rfl_page_file rfl_page__page_css, rfl_page__page_js;
 
 #endif

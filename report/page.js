@@ -983,27 +983,14 @@ function savePng() {
 
 /* ---- sortable tables ---- */
 
-const NUMBER = new RegExp('^([+\u2212-]?[\\d,]*\\.?\\d+(?:e[+-]?\\d+)?)\\s*' +
-	'(?:%|x|\u00d7|([kMGTPEmun\u00b5]?)(?:FLOP/s|FLOP|B/s|B|s|Hz|W|J))?$');
-const UNKNOWN = /^(|n\.a\.|nan|null|[-\u2013\u2014])$/i;
-const SCALE = { k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18, m: 1e-3, u: 1e-6, '\u00b5': 1e-6,
-	n: 1e-9 };
-
-/* The number in a cell, for sorting: "29.2 TFLOP/s", "1,234", "12 %". NaN: not a number. */
-function numberIn(text) {
-	const found = NUMBER.exec(text);
-	return found ? found[1].replace(/,/g, '').replace('\u2212', '-') * (SCALE[found[2]] || 1) : NaN;
-}
-
 /* Sort by a column: as numbers if all known cells are, otherwise as text. Unknown cells are last
  * in both directions. */
 function sortRows(of, column, direction) {
 	const sign = direction === 'descending' ? -1 : 1;
 	const compare = new Intl.Collator('en', { numeric: true }).compare;
 	const rows = [...of.tBodies[0].rows].map(row => {
-		const cell = row.cells[column];
-		const text = (cell?.dataset.value ?? cell?.textContent ?? '').trim();
-		return { row, text, value: numberIn(text), missing: UNKNOWN.test(text) };
+		const cell = row.cells[column], text = cell?.dataset.value ?? cell?.textContent.trim() ?? '';
+		return { row, text, value: Number(text), missing: text === '' || text === '-' };
 	});
 	const numeric = rows.every(r => r.missing || !isNaN(r.value));
 	rows.sort((a, b) => a.missing - b.missing || (a.missing ? 0 :

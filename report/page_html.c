@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 void rfl_html_escape(struct rfl_buf *out, const char *text)
 {
 	static const char *const entities[] = {
@@ -64,11 +66,11 @@ static void put_svg(struct rfl_buf *out, const char *file)
 static void put_data(struct rfl_buf *out, const char *json)
 {
 	rfl_buf_puts(out, "<script type=\"application/json\" id=\"roofline-data\">");
-	for (; *json; json++) {
-		if (*json == '<')
+	for (size_t len; *json; json += len) {
+		len = strcspn(json, "<");
+		rfl_buf_append(out, json, len);
+		for (; json[len] == '<'; len++)
 			rfl_buf_puts(out, "\\u003c");
-		else
-			rfl_buf_putc(out, *json);
 	}
 	rfl_buf_puts(out, "</script>\n");
 }
@@ -76,22 +78,21 @@ static void put_data(struct rfl_buf *out, const char *json)
 static void put_head(const struct rfl_page *p, struct rfl_buf *out)
 {
 	rfl_buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-			  "<meta http-equiv=\"Content-Security-Policy\" content=\""
-			  "default-src 'none'; style-src 'unsafe-inline'; font-src data:; "
-			  "img-src data: blob:; base-uri 'none'; form-action 'none'; "
-			  "script-src 'sha256-");
+			  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+			  "'none'; style-src 'unsafe-inline'; font-src data:; img-src data: blob:; "
+			  "base-uri 'none'; form-action 'none'; script-src 'sha256-");
 	put_base64(out, rfl_page__page_js.sha256, sizeof(rfl_page__page_js.sha256));
-	rfl_buf_puts(out, "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
-			  "initial-scale=1\">\n");
+	rfl_buf_puts(
+		out,
+		"'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
 	put_element(out, "<meta name=\"generator\" content=\"", p->generator, "\">\n");
 	put_element(out, "<title>", p->title, "</title>\n<style>\n");
 	rfl_buf_append(out, rfl_page__page_css.text, rfl_page__page_css.len);
-	rfl_buf_append(out, rfl_page__document_css.text, rfl_page__document_css.len);
 	rfl_buf_puts(out, "</style>\n</head>\n<body>\n");
 	put_element(out, "<header>\n<h1>", p->title, "</h1>\n</header>\n");
 	rfl_buf_puts(out, "<nav aria-label=\"Contents\">\n<ul>\n");
 	for (size_t i = 0; i < p->n; i++) {
-		if (p->blocks[i].kind != RFL_BLOCK_HEADING || p->blocks[i].level != 2)
+		if (p->blocks[i].kind != RFL_BLOCK_SECTION)
 			continue;
 		rfl_buf_printf(out, "<li><a href=\"#section-%zu\">", i);
 		put_element(out, "", p->blocks[i].text, "</a></li>\n");
@@ -104,14 +105,14 @@ static void put_block(const struct rfl_page *p, size_t i, bool *in_section, stru
 	const struct rfl_block *b = &p->blocks[i];
 
 	switch (b->kind) {
-	case RFL_BLOCK_HEADING:
-		if (b->level == 2) {
-			rfl_buf_printf(out, "%s<section id=\"section-%zu\">\n",
-				       *in_section ? "</section>\n" : "", i);
-			*in_section = true;
-		}
-		put_element(out, b->level == 2 ? "<h2>" : "<h3>", b->text,
-			    b->level == 2 ? "</h2>\n" : "</h3>\n");
+	case RFL_BLOCK_SECTION:
+		rfl_buf_printf(out, "%s<section id=\"section-%zu\">\n",
+			       *in_section ? "</section>\n" : "", i);
+		*in_section = true;
+		put_element(out, "<h2>", b->text, "</h2>\n");
+		break;
+	case RFL_BLOCK_PART:
+		put_element(out, "<h3>", b->text, "</h3>\n");
 		break;
 	case RFL_BLOCK_PARAGRAPH:
 		put_element(out, "<p>", b->text, "</p>\n");
@@ -133,7 +134,7 @@ static void put_block(const struct rfl_page *p, size_t i, bool *in_section, stru
 	case RFL_BLOCK_TABLE:
 		put_element(out, "<figure class=\"table\">\n<figcaption>", b->text,
 			    "</figcaption>\n");
-		out->failed |= rfl_table_render(b->table, RFL_FORMAT_HTML, out, NULL) != 0;
+		rfl_table_render(b->table, RFL_FORMAT_HTML, out);
 		rfl_buf_puts(out, "</figure>\n");
 		break;
 	case RFL_BLOCK_FIGURE:
@@ -143,8 +144,10 @@ static void put_block(const struct rfl_page *p, size_t i, bool *in_section, stru
 		put_element(out, "<figcaption>", b->text, "</figcaption>\n</figure>\n</details>\n");
 		break;
 	case RFL_BLOCK_PICTURE: /* as an image of its own, because its ids occur in others too */
-		put_element(out, "<figure class=\"picture\">\n<img alt=\"", b->text,
-			    "\" src=\"data:image/svg+xml;base64,");
+		put_element(out, "<figure class=\"picture\">\n<img alt=\"", b->text, "\" src=\"");
+		rfl_buf_puts(out, rfl_span_ends(rfl_span_of(b->name), ".png")
+					  ? "data:image/png;base64,"
+					  : "data:image/svg+xml;base64,");
 		put_base64(out, b->body, b->body_len);
 		put_element(out, "\">\n<figcaption>", b->text, "</figcaption>\n</figure>\n");
 		break;
@@ -162,8 +165,8 @@ void rfl_page__html(const struct rfl_page *p, struct rfl_buf *out)
 	for (size_t i = 0; i < p->n; i++)
 		put_block(p, i, &in_section, out);
 	rfl_buf_puts(out, in_section ? "</section>\n</main>\n" : "</main>\n");
-	if (p->data)
-		put_data(out, p->data);
+	if (p->data.len)
+		put_data(out, p->data.data);
 	rfl_buf_puts(out, "<script>");
 	rfl_buf_append(out, rfl_page__page_js.text, rfl_page__page_js.len);
 	rfl_buf_puts(out, "</script>\n</body>\n</html>\n");

@@ -34,8 +34,9 @@ void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out)
 		if (b->kind != RFL_BLOCK_ITEM || (b > p->blocks && b[-1].kind != RFL_BLOCK_ITEM))
 			rfl_buf_putc(out, '\n');
 		switch (b->kind) {
-		case RFL_BLOCK_HEADING:
-			rfl_buf_puts(out, b->level == 2 ? "## " : "### ");
+		case RFL_BLOCK_SECTION:
+		case RFL_BLOCK_PART:
+			rfl_buf_puts(out, b->kind == RFL_BLOCK_SECTION ? "## " : "### ");
 			put_plain(out, b->text);
 			break;
 		case RFL_BLOCK_PARAGRAPH:
@@ -58,7 +59,7 @@ void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out)
 				put_plain(out, b->text);
 				rfl_buf_puts(out, "**\n\n");
 			}
-			out->failed |= rfl_table_render(b->table, RFL_FORMAT_MD, out, NULL) != 0;
+			rfl_table_render(b->table, RFL_FORMAT_MD, out);
 			continue;
 		case RFL_BLOCK_FIGURE:
 		case RFL_BLOCK_PICTURE:

@@ -33,13 +33,13 @@ struct style {
 		mark; /* RGB; 0: INK, no mark. The mark of mono is a background, else a bar */
 };
 static const struct style title_style = { .size = 20, .bold = true, .below = 14 };
-static const struct style section_style = { .size = 14.5, .bold = true, .above = 14, .below = 5 };
-static const struct style part_style = { .size = 11.5, .bold = true, .above = 10, .below = 3 };
 static const struct style caption_style = { .size = 9, .bold = true, .above = 6, .below = 3 };
 static const struct style note_style = { .size = 7.5, .below = 2, .color = GREY };
 static const struct style link_style = { .size = 10, .below = 2, .color = 0x0550ae };
 /* of blocks that only have text */
 static const struct style text_styles[] = {
+	[RFL_BLOCK_SECTION] = { .size = 14.5, .bold = true, .above = 14, .below = 5 },
+	[RFL_BLOCK_PART] = { .size = 11.5, .bold = true, .above = 10, .below = 3 },
 	[RFL_BLOCK_PARAGRAPH] = { .size = 10, .below = 6 },
 	[RFL_BLOCK_ITEM] = { .size = 10, .below = 3, .indent = 12 },
 	[RFL_BLOCK_CODE] = { .size = 8, .below = 6, .indent = 4, .mono = true, .mark = 0xf3f4f6 },
@@ -51,19 +51,17 @@ struct pdf {
 	cairo_surface_t *surface;
 	cairo_t *cr;
 	PangoContext *context;
-	PangoLayout *layout;     /* of the text that is written next */
-	double width, bottom, y; /* of the text area, and the position in it */
-	int sheet, nsheets;      /* nsheets: 0 in the first pass */
-	int *sheets;             /* of the blocks */
+	PangoLayout *layout;              /* of the text that is written next */
+	double width, bottom, y;          /* of the text area, and the position in it */
+	int sheet, nsheets;               /* nsheets: 0 in the first pass */
+	int *sheets;                      /* of the blocks */
+	struct grid **grids;              /* of the blocks with tables; made when first needed */
+	const struct rfl_block **waiting; /* figures that did not fit, for the next sheet */
+	size_t nwaiting;
 	struct rfl_arena *arena;
 	struct rfl_err *err;
 	enum rfl_rc rc;
 };
-
-static void no_memory(struct pdf *d)
-{
-	d->rc = rfl_fail(d->err, RFL_ENOMEM, 0, "report: out of memory");
-}
 
 /* ---- text ---- */
 
@@ -140,7 +138,9 @@ static void put_line(struct pdf *d, const struct style *s, const char *text, dou
 	g_object_unref(line);
 }
 
-/* Write the foot of the sheet, and begin the next one. */
+static void put_drawings(struct pdf *d);
+
+/* Write the foot of the sheet, and begin the next one with the figures that wait for it. */
 static void next_sheet(struct pdf *d)
 {
 	char number[32];
@@ -151,13 +151,20 @@ static void next_sheet(struct pdf *d)
 	cairo_show_page(d->cr);
 	d->sheet++;
 	d->y = 0;
+	put_drawings(d);
 }
 
-/* Begin the next sheet unless this one has room for a height. */
+/* Begin the next sheet unless this one has room for a height. Figures at its top may leave none. */
 static void need(struct pdf *d, double height)
 {
-	if (d->y > 0 && d->y + height > d->bottom)
+	while (d->y > 0 && d->y + height > d->bottom)
 		next_sheet(d);
+}
+
+static void lay_paragraph(struct pdf *d, const struct style *s, const char *text)
+{
+	set_text(d->layout, s, s->size, text, d->width - s->indent, 0);
+	pango_layout_set_spacing(d->layout, (int)(0.15 * s->size * PANGO_SCALE));
 }
 
 /* Write a text without line breaks. */
@@ -165,8 +172,7 @@ static void put_paragraph(struct pdf *d, const struct style *s, const char *text
 {
 	PangoLayoutIter *it;
 
-	set_text(d->layout, s, s->size, text, d->width - s->indent, 0);
-	pango_layout_set_spacing(d->layout, (int)(0.15 * s->size * PANGO_SCALE));
+	lay_paragraph(d, s, text);
 	it = pango_layout_get_iter(d->layout);
 	do {
 		int top, bottom, base = pango_layout_iter_get_baseline(it);
@@ -198,8 +204,6 @@ static void put_text(struct pdf *d, const struct style *s, const char *text)
 {
 	char *lines = rfl_arena_strdup(d->arena, text), *next = lines;
 
-	if (!lines)
-		no_memory(d);
 	d->y += d->y > 0 ? s->above : 0;
 	while (next) {
 		char *line = next;
@@ -236,7 +240,11 @@ struct grid {
 		double width;           /* points */
 		PangoLayout *layout;    /* of the cell that is written next */
 	} * columns;
-	int tight; /* index of `least` */
+	int tight;        /* index of `least` */
+	size_t n;         /* columns that are shown */
+	size_t *shown;    /* their indices */
+	const char *note; /* on columns that are the same in all rows; "": none */
+	double size;      /* of the text; 0: too wide for one table */
 };
 
 static bool is_number(const struct grid *g, size_t column)
@@ -300,11 +308,10 @@ static double size_for(const struct pdf *d, struct grid *g, const size_t *column
 	return 0;
 }
 
-/* Remove the columns that have the same text in all rows, and write a note on them; at least one
- * stays. @return the number of columns left */
-static size_t drop_same(struct pdf *d, const struct rfl_table_texts *t, size_t *columns)
+/* Replace the columns that have the same text in all rows by a note on them; at least one stays. */
+static void drop_same(const struct pdf *d, struct grid *g)
 {
-	const char *note = "";
+	const struct rfl_table_texts *t = &g->t;
 	size_t n = 0;
 
 	for (size_t c = 0; c < t->ncolumns; c++) {
@@ -314,17 +321,15 @@ static size_t drop_same(struct pdf *d, const struct rfl_table_texts *t, size_t *
 		while (row < t->nrows && strcmp(first[(row - 1) * t->ncolumns], *first) == 0)
 			row++;
 		if (row < t->nrows || t->nrows < 3)
-			columns[n++] = c;
-		else if (note)
-			note = rfl_arena_printf(d->arena, "%s%s %s %s", note,
-						*note ? "," : "The same in all rows:", t->cells[c],
-						*first);
+			g->shown[n++] = c;
+		else
+			g->note = rfl_arena_printf(
+				d->arena, "%s%s %s %s", g->note,
+				*g->note ? "," : "The same in all rows:", t->cells[c], *first);
 	}
-	if (note && *note)
-		put_text(d, &note_style, note);
 	if (n == 0)
-		columns[n++] = 0;
-	return n;
+		g->shown[n++] = 0;
+	g->n = n;
 }
 
 /* The number of the first columns that distinguish the rows. */
@@ -393,8 +398,10 @@ static void put_grid(struct pdf *d, const struct grid *g, const size_t *columns,
 	(void)fit(d, g, columns, n, size);
 	for (size_t row = 0; row < g->t.nrows; row++) {
 		const double height = lay_row(d, g, columns, n, row, size);
+		/* a note does not begin a sheet */
+		const double below = row + 1 == g->t.nrows && g->t.nnotes ? 2 * note_style.size : 0;
 
-		if (row > 0 && d->y + height > d->bottom) {
+		if (row > 0 && d->y + height + below > d->bottom) {
 			next_sheet(d);
 			draw_row(d, g, columns, n, true, lay_row(d, g, columns, n, 0, size), size);
 			(void)lay_row(d, g, columns, n, row, size);
@@ -410,10 +417,6 @@ static void put_parts(struct pdf *d, const struct grid *g, const size_t *columns
 	size_t *part = rfl_arena_array(d->arena, ncolumns, sizeof(*part));
 	size_t names = columns_of_name(&g->t, columns, ncolumns), next, n;
 
-	if (!part) {
-		no_memory(d);
-		return;
-	}
 	memcpy(part, columns, ncolumns * sizeof(*part));
 	while (names > 1 && (names == ncolumns ||
 			     !fit(d, g, part, names, 2 * TABLE_LEAST))) /* half of the width */
@@ -434,38 +437,60 @@ static void put_parts(struct pdf *d, const struct grid *g, const size_t *columns
 	}
 }
 
-static void put_table(struct pdf *d, const char *caption, const struct rfl_table *table)
+/* The table of a block, measured. */
+static struct grid *grid_of(struct pdf *d, const struct rfl_block *b)
 {
-	struct grid g = { .tight = 0 };
-	size_t *columns, n;
-	double size;
+	struct grid **at = &d->grids[b - d->page->blocks], *g = *at;
 
-	if (!rfl_table_texts(table, d->arena, &g.t) ||
-	    !(g.columns = rfl_arena_array(d->arena, g.t.ncolumns, sizeof(*g.columns))) ||
-	    !(columns = rfl_arena_array(d->arena, g.t.ncolumns, sizeof(*columns)))) {
-		no_memory(d);
-		return;
+	if (g)
+		return g;
+	g = *at = rfl_arena_array(d->arena, 1, sizeof(*g));
+	g->t = rfl_table_texts(b->table, d->arena);
+	g->columns = rfl_arena_array(d->arena, g->t.ncolumns, sizeof(*g->columns));
+	g->shown = rfl_arena_array(d->arena, g->t.ncolumns, sizeof(*g->shown));
+	g->note = "";
+	for (g->n = 0; g->n < g->t.ncolumns; g->n++) {
+		g->shown[g->n] = g->n;
+		g->columns[g->n].layout = pango_layout_new(d->context);
 	}
-	for (n = 0; n < g.t.ncolumns; n++) {
-		columns[n] = n;
-		g.columns[n].layout = pango_layout_new(d->context);
+	measure(d, g);
+	g->size = size_for(d, g, g->shown, g->n);
+	if (!(g->size > 0)) {
+		drop_same(d, g);
+		g->size = size_for(d, g, g->shown, g->n);
 	}
-	measure(d, &g);
-	put_text(d, &caption_style, caption);
-	size = size_for(d, &g, columns, n);
-	if (!(size > 0)) {
-		n = drop_same(d, &g.t, columns);
-		size = size_for(d, &g, columns, n);
-	}
-	if (size > 0)
-		put_grid(d, &g, columns, n, size);
+	return g;
+}
+
+/* The height of the beginning of a table: its caption, its titles and two rows. */
+static double begin_of_table(struct pdf *d, const struct rfl_block *b)
+{
+	struct grid *g = grid_of(d, b);
+	const double size = g->size > 0 ? g->size : TABLE_LEAST;
+	const size_t rows = g->t.nrows < 3 ? g->t.nrows : 3;
+	double height = 2 * caption_style.size + caption_style.above;
+
+	if (g->size > 0)
+		(void)fit(d, g, g->shown, g->n, size);
+	for (size_t row = 0; row < rows; row++)
+		height += g->size > 0 ? lay_row(d, g, g->shown, g->n, row, size) : 3 * size;
+	return height + (*g->note ? 2 * note_style.size : 0);
+}
+
+static void put_table(struct pdf *d, const struct rfl_block *b)
+{
+	struct grid *g = grid_of(d, b);
+
+	put_text(d, &caption_style, b->text);
+	if (*g->note)
+		put_text(d, &note_style, g->note);
+	if (g->size > 0)
+		put_grid(d, g, g->shown, g->n, g->size);
 	else
-		put_parts(d, &g, columns, n);
-	for (size_t i = 0; i < g.t.nnotes; i++)
-		put_text(d, &note_style, g.t.notes[i]);
+		put_parts(d, g, g->shown, g->n);
+	for (size_t i = 0; i < g->t.nnotes; i++)
+		put_text(d, &note_style, g->t.notes[i]);
 	d->y += 4;
-	for (size_t i = 0; i < g.t.ncolumns; i++)
-		g_object_unref(g.columns[i].layout);
 }
 
 /* ---- figures, headings and the contents ---- */
@@ -494,7 +519,7 @@ static double drawing_height(const struct pdf *d, const struct rfl_block *b, dou
 
 	for (size_t i = 0; !b->scene && b->body_len >= 24 && i < 8; i++)
 		pixels[i / 4] = 256 * pixels[i / 4] + at[i];
-	*scale = b->scene ? 1 : 72.0 / RFL_PAGE_DPI;
+	*scale = b->scene ? 1 : 72 / b->dpi;
 	width = *scale * (b->scene ? b->scene->width : pixels[0]);
 	height = *scale * (b->scene ? b->scene->height : pixels[1]);
 	zoom = fmin(1, fmin(d->width / width, FIGURE_MOST * d->bottom / height));
@@ -538,16 +563,31 @@ static void put_drawing(struct pdf *d, const struct rfl_block *b)
 	put_text(d, &caption_style, b->text);
 }
 
-static bool is_section(const struct rfl_block *b)
+/* Draw the figures that wait, as far as they fit. */
+static void put_drawings(struct pdf *d)
 {
-	return b->kind == RFL_BLOCK_HEADING && b->level == 2;
+	PangoLayout *text = d->layout; /* may be between two lines */
+	size_t n = 0;
+	double scale;
+
+	if (d->nwaiting == 0)
+		return;
+	d->layout = pango_layout_new(d->context);
+	while (n < d->nwaiting &&
+	       (d->y == 0 ||
+		d->y + drawing_height(d, d->waiting[n], 0, &scale) + CAPTION <= d->bottom))
+		put_drawing(d, d->waiting[n++]);
+	g_object_unref(d->layout);
+	d->layout = text;
+	d->nwaiting -= n;
+	memmove(d->waiting, d->waiting + n, d->nwaiting * sizeof(struct rfl_block *));
 }
 
 /* A heading, as the target of links, and its entry in the outline below that of its section. */
 static void put_heading(struct pdf *d, const struct rfl_block *b, int *section)
 {
 	const size_t i = (size_t)(b - d->page->blocks);
-	const int parent = is_section(b) ? CAIRO_PDF_OUTLINE_ROOT : *section;
+	const int parent = b->kind == RFL_BLOCK_SECTION ? CAIRO_PDF_OUTLINE_ROOT : *section;
 	char target[40], to[48];
 	int entry;
 
@@ -555,10 +595,10 @@ static void put_heading(struct pdf *d, const struct rfl_block *b, int *section)
 	(void)snprintf(to, sizeof(to), "dest='block-%zu'", i);
 	d->sheets[i] = d->sheet;
 	cairo_tag_begin(d->cr, CAIRO_TAG_DEST, target);
-	put_text(d, is_section(b) ? &section_style : &part_style, b->text);
+	put_text(d, &text_styles[b->kind], b->text);
 	cairo_tag_end(d->cr, CAIRO_TAG_DEST);
 	entry = cairo_pdf_surface_add_outline(d->surface, parent, b->text, to, 0);
-	*section = is_section(b) ? entry : *section;
+	*section = b->kind == RFL_BLOCK_SECTION ? entry : *section;
 }
 
 static void put_contents(struct pdf *d)
@@ -566,7 +606,7 @@ static void put_contents(struct pdf *d)
 	char to[48], number[16];
 
 	for (size_t i = 0; i < d->page->n; i++) {
-		if (!is_section(&d->page->blocks[i]))
+		if (!d->page->blocks[i].kind == RFL_BLOCK_SECTION)
 			continue;
 		(void)snprintf(to, sizeof(to), "dest='block-%zu'", i);
 		(void)snprintf(number, sizeof(number), "%d", d->sheets[i]);
@@ -579,28 +619,41 @@ static void put_contents(struct pdf *d)
 	d->y += 10;
 }
 
+/* The height of the first lines of a text, at most two. */
+static double begin_of_text(struct pdf *d, const struct style *s, const char *text)
+{
+	lay_paragraph(d, s, rfl_arena_printf(d->arena, "%.*s", (int)strcspn(text, "\n"), text));
+	return s->above +
+	       size_of(d->layout, true) * fmin(1, 2.0 / pango_layout_get_line_count(d->layout)) +
+	       s->size;
+}
+
 /* The height without which a block begins on the next sheet. A heading stays with its text, and a
- * line with the table that follows. @param above  height of what comes before, from the position on
- */
-static double height_wanted(const struct pdf *d, const struct rfl_block *b, double above)
+ * line with the table that follows. Figures can wait. @param above  height of what comes before,
+ * from the position on */
+static double height_wanted(struct pdf *d, const struct rfl_block *b, double above)
 {
 	const struct rfl_block *end = d->page->blocks + d->page->n;
-	double scale;
+	double height, scale;
 
 	switch (b->kind) {
-	case RFL_BLOCK_HEADING:
-		return 34 + (b + 1 < end ? height_wanted(d, b + 1, above + 34) : 0);
+	case RFL_BLOCK_SECTION:
+	case RFL_BLOCK_PART:
+		height = begin_of_text(d, &text_styles[b->kind], b->text);
+		return height + (b + 1 < end ? height_wanted(d, b + 1, above + height) : 0);
 	case RFL_BLOCK_FIGURE:
 	case RFL_BLOCK_PICTURE:
 		return drawing_height(d, b, above, &scale) + CAPTION;
 	case RFL_BLOCK_TABLE:
-		return 110; /* caption, titles of several lines, two rows */
-	case RFL_BLOCK_PARAGRAPH:
-		return 28 + (b + 1 < end && b[1].kind == RFL_BLOCK_TABLE
-				     ? height_wanted(d, b + 1, above + 28)
-				     : 0);
+		return begin_of_table(d, b);
+	case RFL_BLOCK_LIVE:
+		return 0;
 	default:
-		return 28;
+		height = begin_of_text(d, &text_styles[b->kind], b->text);
+		return height + (b + 1 < end && b[1].kind == RFL_BLOCK_TABLE &&
+						 b->kind == RFL_BLOCK_PARAGRAPH
+					 ? height_wanted(d, b + 1, above + height)
+					 : 0);
 	}
 }
 
@@ -616,9 +669,11 @@ static void put_blocks(struct pdf *d)
 		const struct rfl_block *b = &d->page->blocks[i];
 		const char *text = b->text;
 
-		need(d, height_wanted(d, b, 0));
+		if (b->kind != RFL_BLOCK_FIGURE && b->kind != RFL_BLOCK_PICTURE)
+			need(d, height_wanted(d, b, 0));
 		switch (b->kind) {
-		case RFL_BLOCK_HEADING:
+		case RFL_BLOCK_SECTION:
+		case RFL_BLOCK_PART:
 			put_heading(d, b, &section);
 			break;
 		case RFL_BLOCK_ITEM:
@@ -627,23 +682,26 @@ static void put_blocks(struct pdf *d)
 			break;
 		case RFL_BLOCK_AUTHOR:
 			text = rfl_arena_printf(d->arena, "Author: %s", text);
-			put_text(d, &text_styles[b->kind], text ? text : b->text);
+			put_text(d, &text_styles[b->kind], text);
 			break;
 		case RFL_BLOCK_PARAGRAPH:
 		case RFL_BLOCK_CODE:
 			put_text(d, &text_styles[b->kind], text);
 			break;
 		case RFL_BLOCK_TABLE:
-			put_table(d, text, b->table);
+			put_table(d, b);
 			break;
 		case RFL_BLOCK_FIGURE:
 		case RFL_BLOCK_PICTURE:
-			put_drawing(d, b);
+			d->waiting[d->nwaiting++] = b;
+			put_drawings(d);
 			break;
 		case RFL_BLOCK_LIVE:
 			break;
 		}
 	}
+	while (d->nwaiting)
+		next_sheet(d);
 	next_sheet(d); /* ends the last one */
 	d->nsheets = d->sheet - 1;
 }
@@ -658,27 +716,25 @@ static cairo_status_t append(void *closure, const unsigned char *data, unsigned 
 }
 
 /* The program's fonts and those of the system, without hinting, so that lines do not depend on the
- * resolution of a screen. NULL: out of memory */
+ * resolution of a screen. */
 static PangoContext *fonts_open(const char *dir)
 {
 	cairo_font_options_t *options = cairo_font_options_create();
 	PangoFontMap *map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
-	PangoContext *context = NULL;
+	PangoContext *context;
 
-	if (map) {
-		if (dir)
-			(void)FcConfigAppFontAddDir(NULL, (const FcChar8 *)dir);
-		pango_fc_font_map_config_changed(PANGO_FC_FONT_MAP(map));
-		context = pango_font_map_create_context(map);
-		cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
-		cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
-		cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
-		pango_cairo_context_set_font_options(context, options);
-		pango_cairo_context_set_resolution(context, 72);
-		pango_context_set_round_glyph_positions(context, FALSE);
-		pango_context_set_language(context, pango_language_from_string("en"));
-		g_object_unref(map); /* the context has a reference */
-	}
+	if (dir)
+		(void)FcConfigAppFontAddDir(NULL, (const FcChar8 *)dir);
+	pango_fc_font_map_config_changed(PANGO_FC_FONT_MAP(map));
+	context = pango_font_map_create_context(map);
+	cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+	cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+	cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+	pango_cairo_context_set_font_options(context, options);
+	pango_cairo_context_set_resolution(context, 72);
+	pango_context_set_round_glyph_positions(context, FALSE);
+	pango_context_set_language(context, pango_language_from_string("en"));
+	g_object_unref(map); /* the context has a reference */
 	cairo_font_options_destroy(options);
 	return context;
 }
@@ -738,19 +794,18 @@ enum rfl_rc rfl_page__pdf(const struct rfl_page *p, struct rfl_buf *out, struct 
 	if (check_threads(err) != RFL_OK)
 		return RFL_EFAILED;
 	d.arena = rfl_arena_new();
-	d.sheets = d.arena ? rfl_arena_array(d.arena, p->n + 1, sizeof(*d.sheets)) : NULL;
-	d.context = d.sheets ? fonts_open(p->font_dir) : NULL;
-	if (!d.context)
-		no_memory(&d);
-	else
-		put_file(&d, NULL);
+	d.sheets = rfl_arena_array(d.arena, p->n, sizeof(*d.sheets));
+	d.grids = rfl_arena_array(d.arena, p->n, sizeof(struct grid *));
+	d.waiting = rfl_arena_array(d.arena, p->n, sizeof(struct rfl_block *));
+	d.context = fonts_open(p->font_dir);
+	put_file(&d, NULL);
 	if (d.rc == RFL_OK)
 		put_file(&d, out);
-	if (d.context) {
-		pango_fc_font_map_shutdown(
-			PANGO_FC_FONT_MAP(pango_context_get_font_map(d.context)));
-		g_object_unref(d.context);
-	}
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t c = 0; d.grids[i] && c < d.grids[i]->t.ncolumns; c++)
+			g_object_unref(d.grids[i]->columns[c].layout);
+	pango_fc_font_map_shutdown(PANGO_FC_FONT_MAP(pango_context_get_font_map(d.context)));
+	g_object_unref(d.context);
 	rfl_arena_free(d.arena);
 	return d.rc;
 }

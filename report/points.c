@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "ledger/facts.h"
-#include "report/captures_impl.h"
+#include "report/report_impl.h"
 #include "roofline/verdict.h"
 
 /* Parts with a smaller share of the time get no note. */
@@ -29,8 +29,7 @@ enum {
 	LAYOUTS = 1024,
 };
 
-/* The name of a part, without the arguments and the middle of a long name of a kernel. */
-static const char *part_name(const struct rfl_point *p, char out[RFL_CAPTURE_NAME_MAX + 1])
+const char *rfl_report__part_name(const struct rfl_point *p, char out[RFL_CAPTURE_NAME_MAX + 1])
 {
 	return rfl_text_same(p->part_kind, "kernel") ? rfl_captures__short_name(p->part, out)
 						     : p->part;
@@ -41,14 +40,13 @@ static void put_part(struct rfl_table *t, const void *row)
 	char name[RFL_CAPTURE_NAME_MAX + 1];
 	const struct rfl_point *p = row;
 
-	rfl_table_text(t, p->part ? part_name(p, name) : "");
+	rfl_table_text(t, p->part ? rfl_report__part_name(p, name) : "");
 }
 
 static void put_variant(struct rfl_table *t, const void *row)
 {
-	struct rfl_buf words;
+	struct rfl_buf words = { .len = 0 };
 
-	rfl_buf_init(&words, 0);
 	rfl_variant_say(((const struct rfl_point *)row)->variant, &words);
 	rfl_table_text(t, words.len ? rfl_buf_str(&words) : NULL);
 	rfl_buf_fini(&words);
@@ -187,15 +185,14 @@ static void list_both(const struct rfl_points *pts, struct rfl_buf *out)
 static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
 {
 	char name[RFL_CAPTURE_NAME_MAX + 1];
-	struct rfl_buf variant;
+	struct rfl_buf variant = { .len = 0 };
 
-	rfl_buf_init(&variant, 0);
 	rfl_variant_say(p->variant, &variant);
 	rfl_table_note(t, "%s %s %s bs%lld %s%s%s%s%s%s%s: %s", p->env ? p->env : "",
 		       p->model ? p->model : "", p->precision ? p->precision : "",
 		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? " " : "",
 		       p->layout ? p->layout : "", variant.len ? ", " : "", rfl_buf_str(&variant),
-		       p->part ? ", " : "", p->part ? part_name(p, name) : "", says);
+		       p->part ? ", " : "", p->part ? rfl_report__part_name(p, name) : "", says);
 	rfl_buf_fini(&variant);
 }
 
@@ -219,11 +216,10 @@ static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *
 {
 	const char *cause = cause_of(source);
 	bool again = *cause && strcmp(cause, cause_of(said)) == 0;
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 };
 
 	if (!p->counters_source || !source || !source[rfl_point_source_len(source)])
 		return;
-	rfl_buf_init(&text, 1 << 16);
 	rfl_buf_printf(&text, "%s are %.*s%s", what,
 		       again ? (int)(cause - source) : (int)strlen(source), source,
 		       again ? "the same)" : "");
@@ -237,7 +233,7 @@ struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
 	struct rfl_column all[RFL_POINT_NCOLUMNS];
 	unsigned given = rate_of(points);
 	const char *reason = NULL; /* why the FLOPs of some part are unknown */
-	struct rfl_buf sources;
+	struct rfl_buf sources = { .len = 0 };
 	struct rfl_table *t;
 
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
@@ -255,7 +251,6 @@ struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
 	if (points->hash[0]) /* in the order of a file, so that page.js can mark the chosen point */
 		rfl_table_number_rows(t, "data-point");
 
-	rfl_buf_init(&sources, 1 << 16);
 	list_both(points, &sources);
 	rfl_table_note(t, "%s; %s; attainable = min(FLOP/byte x bandwidth, compute)",
 		       rfl_buf_str(&sources),
@@ -289,7 +284,7 @@ struct rfl_table *rfl_points_summary(const struct rfl_points *points, bool peopl
 {
 	const struct rfl_point *first = points->points;
 	unsigned given = people ? rate_of(points) : SAMPLES | ALL | MODES | LAYOUTS;
-	struct rfl_buf sources;
+	struct rfl_buf sources = { .len = 0 };
 	struct rfl_table *t;
 	size_t lower = 0;
 
@@ -303,7 +298,6 @@ struct rfl_table *rfl_points_summary(const struct rfl_points *points, bool peopl
 	for (const struct rfl_point *p = first; p < first + points->n; p++)
 		if (!p->part)
 			rfl_table_add(t, p, 1, sizeof(*p));
-	rfl_buf_init(&sources, 1 << 16);
 	list_both(points, &sources);
 	rfl_table_note(t,
 		       "%s/s over the whole window: mean and sample standard deviation of n "

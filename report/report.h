@@ -37,7 +37,13 @@ struct rfl_report_file {
 	const char *hash;     /**< fingerprint */
 };
 
-/** The inputs, all borrowed and not changed. NULL (or n = 0): not given; the report says how to
+/** A figure that 'roofline plot' drew. */
+struct rfl_report_picture {
+	const char *name; /**< of the file, without its folder */
+	struct rfl_buf file;
+};
+
+/** The inputs, all borrowed and not changed. NULL (or n = 0): not given; the report lists how to
  * create the file. */
 struct rfl_report {
 	enum rfl_report_kind kind;
@@ -62,19 +68,18 @@ struct rfl_report {
 	const struct rfl_matrix_coverage *coverage;
 	json_t *const *envs; /**< env.json */
 	size_t nenvs;
+	const struct rfl_report_picture *pictures; /**< in the format of the page, or PNG */
+	size_t npictures;
 	const char *data_dir; /**< folder with fonts/, for charts; NULL: fonts of the system */
 	const struct rfl_report_file *files;
 	size_t nfiles;
-	/* made by rfl_report_build() for its sections */
-	struct rfl_report_block *block;  /**< of rfl_report__name() */
-	struct rfl_sweep *sweep;         /**< of a report on language models or attentions */
-	struct rfl_trainings *trainings; /**< of a report on trainings */
+	struct rfl_report_work *work; /**< made by rfl_report_build() for its sections */
 };
 
 /**
  * Build the report.
  * @param ret  set on success only; release with rfl_page_free()
- * @return RFL_OK; RFL_ENOMEM; RFL_EMISSING if there is nothing to report
+ * @return RFL_OK; RFL_EMISSING if there is nothing to report
  */
 enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;

@@ -83,7 +83,10 @@ static void put_flags(unsigned flags, bool people, struct rfl_buf *out)
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
 		if (flags & words[i].flag)
-			rfl_buf_printf(out, "%s%s", !out->len ? "" : people ? "; " : " ",
+			rfl_buf_printf(out, "%s%s",
+				       !out->len ? ""
+				       : people  ? "; "
+						 : " ",
 				       people ? words[i].said : words[i].word);
 }
 
@@ -128,7 +131,7 @@ struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people, co
 	struct rfl_column columns[RFL_FACTS_MAX + RFL_ARRAY_LEN(of_summary)];
 	struct rfl_facts_apart apart = { .first = { NULL } };
 	unsigned given = people ? FOR_PEOPLE : FOR_PROGRAMS | EFFICIENCY;
-	struct rfl_buf flags, run_flags, values;
+	struct rfl_buf flags = { .len = 0 }, run_flags = flags, values = flags;
 	char number[RFL_NUM_MAX];
 	struct rfl_table *t;
 	size_t n = 0;
@@ -151,9 +154,6 @@ struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people, co
 	memcpy(columns + n, of_summary, sizeof(of_summary));
 	t = rfl_table_of(columns, n + RFL_ARRAY_LEN(of_summary), given);
 
-	rfl_buf_init(&flags, 0);
-	rfl_buf_init(&run_flags, 0);
-	rfl_buf_init(&values, 0);
 	for (const struct rfl_repeats_config *c = r->configs; c < r->configs + r->n; c++) {
 		rfl_buf_reset(&flags);
 		rfl_buf_reset(&run_flags);
@@ -344,7 +344,7 @@ struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool peop
 	/* rate B : A divided by batch B : A; for a time per step, the ratio itself */
 	const bool scaling = c->by && c->by->column == RFL_LEDGER_AT_batch && c->metric->speed > 0;
 	char numbers[2][RFL_NUM_MAX];
-	struct rfl_buf differences;
+	struct rfl_buf differences = { .len = 0 };
 	struct rfl_table *t;
 	size_t n = 0;
 
@@ -355,7 +355,6 @@ struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool peop
 	t = rfl_table_of(columns, n + RFL_ARRAY_LEN(of_comparison),
 			 (people ? FOR_PEOPLE : FOR_PROGRAMS) | (c->by ? BY : 0U) |
 				 (scaling ? SCALING : 0U));
-	rfl_buf_init(&differences, 0);
 	for (const struct rfl_compared *p = c->pairs; p < c->pairs + c->n; p++) {
 		struct compared row = {
 			.row = row_of(c, p),
@@ -404,10 +403,10 @@ struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool peop
 		rfl_table_note(t, "skipped %zu configuration%s without %s", c->unknown,
 			       c->unknown == 1 ? "" : "s", c->by->name);
 	if (c->alone)
-		rfl_table_note(t,
-			       "skipped %zu configuration%s without a counterpart that differs "
-			       "only in %s",
-			       c->alone, c->alone == 1 ? "" : "s", c->by->name);
+		rfl_table_note(
+			t,
+			"skipped %zu configuration%s without a counterpart that differs only in %s",
+			c->alone, c->alone == 1 ? "" : "s", c->by->name);
 	rfl_table_note(t, "%zu same, %zu faster, %zu slower, %zu unclear, %zu missing on one side",
 		       c->count[RFL_SPEED_SAME], c->count[RFL_SPEED_FASTER],
 		       c->count[RFL_SPEED_SLOWER], c->count[RFL_SPEED_UNCLEAR],
@@ -419,26 +418,25 @@ struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool peop
 
 #define RUNS_MOST 12 /* with more repeats, columns for single runs are omitted */
 
-/* The configurations of one table, which differ only in batch size. */
-struct part {
+/* The columns of single runs: repeat numbers, or the order in time. */
+struct run_columns {
 	size_t n;
-	const struct rfl_repeats_config **configs;
-	size_t ncolumns; /* of runs */
 	int64_t runs[RUNS_MOST];
-	bool numbered; /* runs[] has repeat numbers */
+	bool numbered;
 };
 
 /* Use repeat numbers as columns if all runs have one up to 64, they are unique in each
  * configuration, and there are at most RUNS_MOST. */
-static bool take_numbers(struct part *p)
+static bool take_numbers(const struct rfl_repeats_config *const *configs, size_t n,
+			 struct run_columns *to)
 {
 	uint64_t all = 0;
 
-	for (size_t i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		uint64_t seen = 0;
 
-		for (size_t k = 0; k < p->configs[i]->n; k++) {
-			const int64_t number = p->configs[i]->runs[k].run->repeat;
+		for (size_t k = 0; k < configs[i]->n; k++) {
+			const int64_t number = configs[i]->runs[k].run->repeat;
 
 			if (number < 1 || number > 64 || seen >> (number - 1) & 1)
 				return false;
@@ -446,15 +444,29 @@ static bool take_numbers(struct part *p)
 		}
 		all |= seen;
 	}
-	p->ncolumns = 0;
 	for (int64_t number = 1; number <= 64; number++) {
 		if (!(all >> (number - 1) & 1))
 			continue;
-		if (p->ncolumns == RUNS_MOST)
+		if (to->n == RUNS_MOST)
 			return false;
-		p->runs[p->ncolumns++] = number;
+		to->runs[to->n++] = number;
 	}
 	return true;
+}
+
+static struct run_columns columns_of(const struct rfl_repeats_config *const *configs, size_t n)
+{
+	struct run_columns to = { .n = 0 };
+	size_t most = 0;
+
+	to.numbered = take_numbers(configs, n, &to);
+	for (size_t i = 0; !to.numbered && i < n; i++)
+		most = configs[i]->n > most ? configs[i]->n : most;
+	if (!to.numbered)
+		to.n = most <= RUNS_MOST ? most : 0;
+	for (size_t k = 0; !to.numbered && k < to.n; k++)
+		to.runs[k] = (int64_t)k + 1;
+	return to;
 }
 
 /* Two decimals, or three significant digits for a small number. */
@@ -469,90 +481,105 @@ static void put_number(struct rfl_table *t, double value)
 	rfl_table_text(t, isnan(value) ? "-" : text); /* not NULL: the column stays */
 }
 
-static struct rfl_table *table_of(const struct part *p, struct rfl_page *page)
+/* @param names  of the configurations; NULL: they are named by the batch size, and mean and
+ * deviation follow the runs */
+static struct rfl_table *values_table(const struct rfl_repeats_config *const *configs, size_t n,
+				      const char *const *names, struct rfl_page *page)
 {
-	struct rfl_column columns[RUNS_MOST + 4] = { { .title = "Batch Size",
-						       .kind = RFL_COLUMN_INT } };
+	const struct run_columns runs = columns_of(configs, n);
+	struct rfl_column columns[RUNS_MOST + 4] = { { .title = "Configuration" } };
 	struct rfl_table *t;
-	size_t n = 1;
+	size_t ncolumns = 1;
 
-	for (size_t i = 0; i < p->ncolumns; i++) {
-		const char *title = rfl_page_printf(page, "Run %" PRId64, p->runs[i]);
-
-		columns[n++] = (struct rfl_column){ .title = title, .kind = RFL_COLUMN_REAL };
+	if (!names)
+		columns[0] = (struct rfl_column){ .title = "Batch Size", .kind = RFL_COLUMN_INT };
+	for (size_t i = 0; i < runs.n; i++)
+		columns[ncolumns++].title = rfl_page_printf(page, "Run %" PRId64, runs.runs[i]);
+	if (runs.n == 0)
+		columns[ncolumns++].title = "n";
+	if (!names) {
+		columns[ncolumns++].title = "Mean";
+		columns[ncolumns++].title = "Std Dev";
 	}
-	if (p->ncolumns == 0)
-		columns[n++] = (struct rfl_column){ .title = "n", .kind = RFL_COLUMN_INT };
-	columns[n++] = (struct rfl_column){ .title = "Mean", .kind = RFL_COLUMN_REAL };
-	columns[n++] = (struct rfl_column){ .title = "Std Dev", .kind = RFL_COLUMN_REAL };
-	t = page->failed ? NULL : rfl_table_new(columns, n);
-	for (size_t i = 0; i < p->n; i++) {
-		const struct rfl_repeats_config *c = p->configs[i];
+	for (size_t i = 1; i < ncolumns; i++)
+		columns[i].kind = runs.n == 0 && i == 1 ? RFL_COLUMN_INT : RFL_COLUMN_REAL;
+	t = rfl_table_new(columns, ncolumns);
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_repeats_config *c = configs[i];
 
-		rfl_table_int(t, c->row->batch);
-		for (size_t k = 0; k < p->ncolumns; k++) {
+		if (names)
+			rfl_table_text(t, names[i]);
+		else
+			rfl_table_int(t, c->row->batch);
+		for (size_t k = 0; k < runs.n; k++) {
 			size_t run = 0;
 
 			while (run < c->n &&
-			       (p->numbered ? c->runs[run].run->repeat != p->runs[k] : run != k))
+			       (runs.numbered ? c->runs[run].run->repeat != runs.runs[k]
+					      : run != k))
 				run++;
 			put_number(t, run < c->n ? c->runs[run].value : (double)NAN);
 		}
-		if (p->ncolumns == 0)
+		if (runs.n == 0)
 			rfl_table_int(t, (int64_t)c->n);
-		put_number(t, c->stats.mean);
-		put_number(t, c->stats.std);
+		for (int k = 0; !names && k < 2; k++)
+			put_number(t, k == 0 ? c->stats.mean : c->stats.std);
 	}
 	return t;
 }
 
+struct rfl_table *rfl_repeats_values(const struct rfl_repeats *r, const char *const *names,
+				     struct rfl_page *page)
+{
+	const struct rfl_repeats_config **several =
+		rfl_arena_array(page->arena, r->n, sizeof(*several));
+	const char **of = rfl_arena_array(page->arena, r->n, sizeof(*of));
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->configs[i].n > 1 && r->configs[i].n <= RUNS_MOST) {
+			of[n] = names[i];
+			several[n++] = &r->configs[i];
+		}
+	return values_table(several, n, of, page);
+}
+
 /* Write the configurations of one environment, model and precision, with one table per set of
  * options. */
-static void put_block(const struct rfl_repeats_config *configs, size_t n, struct part *p,
-		      bool *done, struct rfl_page *page)
+static void put_block(const struct rfl_repeats_config *configs, size_t n, struct rfl_page *page)
 {
+	const struct rfl_repeats_config **same = rfl_arena_array(page->arena, n, sizeof(*same));
+	bool *done = rfl_arena_array(page->arena, n, sizeof(*done));
 	struct rfl_facts_apart apart = { .first = { NULL } };
-	const struct rfl_ledger_row *row;
-	struct rfl_buf words;
+	struct rfl_buf words = { .len = 0 };
 
-	rfl_buf_init(&words, 0);
 	for (size_t i = 0; i < n; i++)
 		rfl_facts_apart_add(&apart, configs[i].row);
 	for (size_t i = 0; i < n; i++) {
-		if (done[i])
-			continue;
-		p->n = 0;
-		for (size_t k = i; k < n; k++) {
+		const struct rfl_ledger_row *row = configs[i].row;
+		size_t nsame = 0;
+
+		for (size_t k = i; k < n && !done[i]; k++) {
 			size_t f = 0;
 
 			while (f < rfl_nfacts &&
 			       (!rfl_facts_apart_told(&apart, f) ||
-				rfl_fact_same(&rfl_facts[f], configs[i].row, configs[k].row)))
+				rfl_fact_same(&rfl_facts[f], row, configs[k].row)))
 				f++;
 			if (done[k] || f < rfl_nfacts)
 				continue;
-			p->configs[p->n++] = &configs[k];
-			done[k] = true;
+			same[nsame++] = &configs[k];
+			done[k] = k > i;
 		}
-		p->numbered = take_numbers(p);
-		if (!p->numbered) {
-			p->ncolumns = 0;
-			for (size_t k = 0; k < p->n; k++)
-				if (p->configs[k]->n > p->ncolumns)
-					p->ncolumns = p->configs[k]->n;
-			p->ncolumns = p->ncolumns <= RUNS_MOST ? p->ncolumns : 0;
-			for (size_t k = 0; k < p->ncolumns; k++)
-				p->runs[k] = (int64_t)k + 1;
-		}
+		if (nsame == 0)
+			continue;
 		/* "## resnet50 fp32 on lab_cpu, layout nhwc, threads 2" */
-		row = configs[i].row;
 		rfl_buf_reset(&words);
 		rfl_facts_apart_put(&apart, row, &words);
-		rfl_page_heading(page, 2, "%s %s on %s%s%s", row->model, row->precision, row->env,
+		rfl_page_section(page, "%s %s on %s%s%s", row->model, row->precision, row->env,
 				 words.len ? ", " : "", rfl_buf_str(&words));
-		rfl_page_table(page, "", table_of(p, page));
+		rfl_page_table(page, "", values_table(same, nsame, NULL, page));
 	}
-	page->failed |= words.failed;
 	rfl_buf_fini(&words);
 }
 
@@ -561,7 +588,7 @@ static void put_lines(const char *lines, struct rfl_page *page)
 	struct rfl_span rest = rfl_span_of(lines), line;
 
 	while (rfl_span_next_line(&rest, &line))
-		rfl_page_text(page, RFL_BLOCK_ITEM, "%.*s", (int)line.len, line.at);
+		rfl_page_item(page, "%.*s", (int)line.len, line.at);
 }
 
 enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, struct rfl_buf *out,
@@ -570,15 +597,9 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 	static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 						    RFL_LEDGER_AT_precision };
 	struct rfl_page *page = rfl_page_new(RFL_FORMAT_MD, "Repeats of each configuration", "");
-	struct part p = { .configs = rfl_alloc_array(r->n, sizeof(struct rfl_repeats_config *)) };
-	bool *done = rfl_alloc_array(r->n, sizeof(*done));
 	enum rfl_rc rc;
 
-	if (!page || !p.configs || !done) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
-		goto done;
-	}
-	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+	rfl_page_para(page,
 		      "Values are %s; Run N is the repeat with this number or, if runs have no "
 		      "number, the N-th in time; Std Dev is the sample standard deviation (n - 1).",
 		      r->metric->title);
@@ -587,17 +608,14 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 		while (next < r->n && rfl_ledger_same(block, RFL_ARRAY_LEN(block),
 						      r->configs[i].row, r->configs[next].row))
 			next++;
-		put_block(&r->configs[i], next - i, &p, &done[i], page);
+		put_block(&r->configs[i], next - i, page);
 	}
 	if (r->notes.len || *more) {
-		rfl_page_heading(page, 2, "Notes");
+		rfl_page_section(page, "Notes");
 		put_lines(more, page);
 		put_lines(rfl_buf_str(&r->notes), page);
 	}
 	rc = rfl_page_write(page, out, err);
-done:
 	rfl_page_free(page);
-	free(p.configs);
-	free(done);
 	return rc;
 }

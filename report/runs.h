@@ -3,11 +3,11 @@
 #define RFL_REPORT_RUNS_H
 
 #include "ledger/repeats.h"
-#include "report/table.h"
+#include "report/page.h"
 #include "roofline/points.h"
 
-/* The tables below are the caller's; NULL: out of memory. @param people  false: with every fact, as
- * CSV or JSON; true: with the facts that name a configuration and those that vary. */
+/* The tables below are the caller's. @param people  false: with every fact, as CSV or JSON; true:
+ * with the facts that name a configuration and those that vary. */
 
 /** A summary, with the notes and the lines of `more`. */
 struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people,
@@ -17,6 +17,11 @@ struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people,
  * for each environment, model and precision. */
 enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, struct rfl_buf *out,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The values of the single runs of each configuration that has several, up to 12.
+ * @param names  of the configurations @param page  owns the titles */
+struct rfl_table *rfl_repeats_values(const struct rfl_repeats *r, const char *const *names,
+				     struct rfl_page *page) RFL_WARN_UNUSED;
 
 /** A comparison. @param names  names of A and B for the notes @param lines  more notes */
 struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool people,

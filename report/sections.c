@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "report/runs.h"
@@ -14,7 +15,9 @@
 
 #define GIB          1073741824.0
 #define BATCHES_MOST 16
-#define RUNS_NAMED   20 /* maximum number of missing runs to list */
+#define RUNS_NAMED   20  /* maximum number of missing runs to list */
+#define CHART_POINTS 300 /* configurations in a chart */
+#define CHART_BARS   40
 
 /* ---- design ---- */
 
@@ -24,7 +27,6 @@ struct design {
 	const char *batches; /* "16, 32, 64", at most BATCHES_MOST */
 	size_t nbatches;
 	int64_t configs, wanted, done, failed;
-	struct rfl_buf text;
 };
 #define OF struct design
 static const struct rfl_column of_design[] = {
@@ -35,69 +37,62 @@ static const struct rfl_column of_design[] = {
 };
 #undef OF
 
-/* Find or add the row of a model. */
-static struct design *design_of(struct design *rows, size_t *n, const char *env, const char *model,
-				const char *precision)
+/* Find or add the row of a configuration, and count its batch size. */
+static struct design *design_of(struct rfl_page *page, struct design *rows, size_t *n,
+				const char *env, const char *model, const char *precision,
+				int64_t batch)
 {
-	for (struct design *d = rows; d < rows + *n; d++)
-		if (rfl_text_same(d->env, env) && rfl_text_same(d->model, model) &&
-		    rfl_text_same(d->precision, precision))
-			return d;
-	rows[*n] = (struct design){ .env = env, .model = model, .precision = precision };
-	rfl_buf_init(&rows[*n].text, 0);
-	return &rows[(*n)++];
-}
-
-static void add_batch(struct design *d, int64_t batch)
-{
-	char word[24];
+	const char *word = rfl_page_printf(page, "%lld", (long long)batch);
 	struct rfl_span rest, field;
+	struct design *d = rows;
 
-	(void)snprintf(word, sizeof(word), "%lld", (long long)batch);
-	rest = rfl_span_of(rfl_buf_str(&d->text));
+	while (d < rows + *n && !(rfl_text_same(d->env, env) && rfl_text_same(d->model, model) &&
+				  rfl_text_same(d->precision, precision)))
+		d++;
+	if (d == rows + *n)
+		rows[(*n)++] = (struct design){
+			.env = env, .model = model, .precision = precision, .batches = ""
+		};
 	d->configs++;
+	rest = rfl_span_of(d->batches);
 	while (rfl_span_next_field(&rest, ',', &field))
 		if (rfl_span_is(field, word))
-			return;
+			return d;
 	if (d->nbatches++ < BATCHES_MOST)
-		rfl_buf_printf(&d->text, "%s%s", d->text.len ? ", " : "", word);
+		d->batches =
+			rfl_page_printf(page, "%s%s%s", d->batches, *d->batches ? ", " : "", word);
 	else if (d->nbatches == BATCHES_MOST + 1)
-		rfl_buf_puts(&d->text, ", ...");
+		d->batches = rfl_page_printf(page, "%s, ...", d->batches);
+	return d;
 }
 
 static void design_table(const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t nconfigs = r->repeats ? r->repeats->n : 0;
-	const size_t most = (r->matrix ? r->matrix->ncells : 0) + nconfigs;
-	struct design *rows = rfl_arena_array(page->arena, most + 1, sizeof(*rows)), *d;
+	const size_t ncells = r->matrix ? r->matrix->ncells : 0;
+	struct design *rows = rfl_arena_array(page->arena, ncells + nconfigs, sizeof(*rows)), *d;
 	struct rfl_table *t = rfl_table_of(of_design, RFL_ARRAY_LEN(of_design), r->matrix ? 1 : 0);
 	size_t n = 0;
 
-	page->failed |= !rows;
-	for (size_t i = 0; rows && r->matrix && i < r->matrix->ncells; i++) {
+	for (size_t i = 0; i < ncells; i++) {
 		const struct rfl_matrix_cell *c = &r->matrix->cells[i];
 
-		d = design_of(rows, &n, c->env, c->model, c->precision);
-		add_batch(d, c->batch);
-		for (size_t k = i; k < r->coverage->nruns; k += r->matrix->ncells) {
+		d = design_of(page, rows, &n, c->env, c->model, c->precision, c->batch);
+		for (size_t k = i; k < r->coverage->nruns; k += ncells) {
 			d->wanted++;
 			d->done += r->coverage->runs[k].state == RFL_MATRIX_DONE;
 			d->failed += r->coverage->runs[k].state == RFL_MATRIX_FAILED;
 		}
 	}
-	for (size_t i = 0; rows && !r->matrix && i < nconfigs; i++) {
+	for (size_t i = 0; !r->matrix && i < nconfigs; i++) {
 		const struct rfl_repeats_config *c = &r->repeats->configs[i];
 
-		d = design_of(rows, &n, c->row->env, c->row->model, c->row->precision);
-		add_batch(d, c->row->batch);
+		d = design_of(page, rows, &n, c->row->env, c->row->model, c->row->precision,
+			      c->row->batch);
 		d->done += (int64_t)c->n;
 		d->failed += (int64_t)c->failed;
 	}
-	for (size_t i = 0; i < n; i++) {
-		rows[i].batches = rfl_buf_str(&rows[i].text);
-		rfl_table_add(t, &rows[i], 1, sizeof(rows[i]));
-		rfl_buf_fini(&rows[i].text);
-	}
+	rfl_table_add(t, rows, n, sizeof(*rows));
 	rfl_page_table(page, "Models, precisions and batch sizes", t);
 }
 
@@ -106,10 +101,9 @@ static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool sequences = r->kind == RFL_REPORT_LM || r->kind == RFL_REPORT_ATTENTION;
 	struct rfl_facts_apart apart = { .first = { NULL } };
+	struct rfl_buf out = { .len = 0 };
 	char number[RFL_NUM_MAX];
-	struct rfl_buf out;
 
-	rfl_buf_init(&out, 0);
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++)
 		rfl_facts_apart_add(&apart, r->repeats->configs[i].row);
 	for (size_t i = 0; i < rfl_nfacts; i++) {
@@ -126,9 +120,7 @@ static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 		}
 	}
 	if (out.len)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "The same in all runs: %s.",
-			      rfl_buf_str(&out));
-	page->failed |= out.failed;
+		rfl_page_para(page, "The same in all runs: %s.", rfl_buf_str(&out));
 	rfl_buf_fini(&out);
 }
 
@@ -138,12 +130,11 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 	char label[RFL_LABEL_MAX + 1];
 	size_t left, named = 0;
 
-	if (!r->repeats && !m) {
-		(void)rfl_report__have(page, NULL, "runs", "--metrics", "roofline run");
+	if (!rfl_report__have(r, page, r->repeats ? (const void *)r->repeats : m, "runs",
+			      "--metrics", "roofline run"))
 		return;
-	}
 	if (m)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		rfl_page_para(page,
 			      "The matrix %s asks for %zu run%s: %zu configuration%s, each %d "
 			      "time%s. %zu %s done.",
 			      m->name ? m->name : m->path, r->coverage->nruns,
@@ -151,42 +142,44 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 			      plural((size_t)m->repeats), r->coverage->done,
 			      r->coverage->done == 1 ? "is" : "are");
 	else
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The ledger has %zu configuration%s in %zu run%s. No matrix was "
-			      "given (--matrix FILE), so runs that were planned but are missing "
-			      "are not listed.",
-			      r->repeats->n, plural(r->repeats->n), r->runs->n, plural(r->runs->n));
+		rfl_page_para(page, "The ledger has %zu configuration%s in %zu run%s.",
+			      r->repeats->n, plural(r->repeats->n),
+			      r->repeats->nruns + r->repeats->nfailed,
+			      plural(r->repeats->nruns + r->repeats->nfailed));
+	if (!m)
+		rfl_report__lacks(r, page,
+				  "runs that were planned but are missing: add --matrix FILE, if a "
+				  "matrix was run");
 	design_table(r, page);
 	same_in_all(r, page);
 	if (m && r->coverage->foreign)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		rfl_page_para(page,
 			      "%zu row%s of the ledger belong%s to no cell of the matrix; the "
-			      "table above "
-			      "does not count %s, the sections below do.",
+			      "table above does not count %s, the sections below do.",
 			      r->coverage->foreign, plural(r->coverage->foreign),
 			      r->coverage->foreign == 1 ? "s" : "",
 			      r->coverage->foreign == 1 ? "it" : "them");
 	if (!m || r->coverage->done == r->coverage->nruns)
 		return;
 	left = r->coverage->missing + r->coverage->failed;
-	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "%zu run%s missing or failed; 'roofline matrix run %s%s' runs %s, with the "
-		      "folder of the ledger as --log-dir or, if another program wrote the ledger, "
-		      "as --done-in:",
-		      left, left == 1 ? " is" : "s are", m->path,
-		      r->coverage->failed ? " --retry-failed" : "", left == 1 ? "it" : "them");
+	rfl_page_para(
+		page,
+		"%zu run%s missing or failed; 'roofline matrix run %s%s' runs %s, with the folder "
+		"of the ledger as --log-dir or, if another program wrote the ledger, as --done-in:",
+		left, left == 1 ? " is" : "s are", m->path,
+		r->coverage->failed ? " --retry-failed" : "", left == 1 ? "it" : "them");
 	for (size_t i = 0; i < r->coverage->nruns && named < RUNS_NAMED; i++) {
 		const struct rfl_matrix_run *run = &r->coverage->runs[i];
 
 		if (run->state == RFL_MATRIX_DONE)
 			continue;
 		rfl_matrix_label(&m->cells[run->cell], run->repeat, label);
-		rfl_page_text(page, RFL_BLOCK_ITEM, "%s: %s", label,
+		rfl_page_item(page, "%s: %s", label,
 			      run->state == RFL_MATRIX_FAILED ? "failed" : "missing");
 		named++;
 	}
 	if (left > named)
-		rfl_page_text(page, RFL_BLOCK_ITEM, "and %zu more", left - named);
+		rfl_page_item(page, "and %zu more", left - named);
 }
 
 /* ---- environment and commands ---- */
@@ -201,9 +194,6 @@ static void add_field(const char *field, const char *value, void *ctx)
 
 void rfl_report__environment(const struct rfl_report *r, struct rfl_page *page)
 {
-	if (!rfl_report__have(page, r->nenvs ? r->envs : NULL, "the record of the environments",
-			      "--env", "roofline env"))
-		return;
 	const size_t first = page->n;
 
 	for (size_t i = 0; i < r->nenvs; i++) {
@@ -220,18 +210,15 @@ void rfl_report__environment(const struct rfl_report *r, struct rfl_page *page)
 			rfl_page_table(page, name, t);
 		}
 	}
-	if (page->n == first)
-		rfl_page_text(
-			page, RFL_BLOCK_PARAGRAPH,
-			"The files of --env contain no environment; 'roofline env' adds this one.");
+	(void)rfl_report__have(r, page, page->n > first ? r : NULL, "record of the environments",
+			       "--env", "roofline env");
 }
 
 /* One command per configuration, of its first run. */
 void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 
-	rfl_buf_init(&out, 0);
 	if (r->matrix)
 		rfl_buf_printf(&out, "roofline matrix run %s\n", r->matrix->path);
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
@@ -247,14 +234,12 @@ void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 		rfl_buf_putc(&out, '\n');
 	}
 	rfl_buf_puts(&out, r->command);
-	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "One command per configuration, without options that have their default. "
-		      "They write to the folder logs, or to the one of --log-dir. Commands of runs "
-		      "of an older version are reconstructed from the columns of the ledger, and "
-		      "lack what these do not have, such as the folder of the data (--data). The "
-		      "last command writes this report.");
+	rfl_page_para(page, "One command per configuration, without options that have their "
+			    "default. They write to the folder logs, or to the one of --log-dir. "
+			    "Commands of runs of an older version are reconstructed from the "
+			    "columns of the ledger, and lack what these do not have, such as the "
+			    "folder of the data (--data). The last command writes this report.");
 	rfl_page_text(page, RFL_BLOCK_CODE, "%s", rfl_buf_str(&out));
-	page->failed |= out.failed;
 	rfl_buf_fini(&out);
 }
 
@@ -305,11 +290,10 @@ static int64_t integer_at(const json_t *from, const char *key)
 /* "3x224x224": the sizes of a sample. NULL: unknown */
 static const char *input_of(const json_t *model, struct rfl_page *page)
 {
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 	const json_t *size;
 	size_t i;
 
-	rfl_buf_init(&out, 0);
 	json_array_foreach(json_object_get(model, "input"), i, size)
 	{
 		rfl_buf_printf(&out, "%s%lld", i ? "x" : "", (long long)json_integer_value(size));
@@ -332,10 +316,6 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 	const json_t *m, *b;
 	size_t i, k;
 
-	if (!rfl_report__have(
-		    page, r->complexity, "the cost of the networks", "--complexity-json",
-		    "roofline complexity --models MODEL... --batch-sizes N... --output-dir DIR"))
-		return;
 	t = rfl_table_new(of_costs, RFL_ARRAY_LEN(of_costs));
 	json_array_foreach(models, i, m)
 	{
@@ -365,17 +345,14 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		}
 	}
-	if (rfl_table_rows(t) == 0)
-		rfl_page_text(
-			page, RFL_BLOCK_PARAGRAPH,
-			"The counts of the networks contain no model with a batch size; create the "
-			"file again with 'roofline complexity --models MODEL... --batch-sizes "
-			"N... --output-dir DIR'.");
+	(void)rfl_report__have(
+		r, page, rfl_table_rows(t) ? t : NULL, "cost of the networks", "--complexity-json",
+		"roofline complexity --models MODEL... --batch-sizes N... --output-dir DIR");
 	rfl_table_note(t,
-		       "Counted from the networks, not measured. MACs and FLOPs are per sample, "
-		       "2 FLOPs per MAC, convolutions and matrix products only. FLOP/byte and "
-		       "memory are of a training step of the batch in %s with the "
-		       "optimizer %s ('roofline complexity --optimizer').",
+		       "Counted from the networks, not measured. MACs and FLOPs are per sample, 2 "
+		       "FLOPs per MAC, convolutions and matrix products only. FLOP/byte and memory "
+		       "are of a training step of the batch in %s with the optimizer %s ('roofline "
+		       "complexity --optimizer').",
 		       precision ? precision : "an unknown precision",
 		       optimizer ? optimizer : "of the default");
 	rfl_table_note(t, "unfused: every operation reads its inputs and writes its output; fused: "
@@ -387,13 +364,12 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 	for (i = 0; r->kind == RFL_REPORT_TRAINING && r->repeats && i < r->repeats->n; i++)
 		if (optimizer && r->repeats->configs[i].row->optimizer &&
 		    strcmp(optimizer, r->repeats->configs[i].row->optimizer) != 0) {
-			rfl_page_text(
-				page, RFL_BLOCK_PARAGRAPH,
-				"The memory is that of %s, but %s was trained with %s: create "
-				"the file again with --optimizer %s.",
-				optimizer, r->repeats->configs[i].row->model,
-				r->repeats->configs[i].row->optimizer,
-				r->repeats->configs[i].row->optimizer);
+			rfl_page_para(page,
+				      "The memory is that of %s, but %s was trained with %s: "
+				      "create the file again with --optimizer %s.",
+				      optimizer, r->repeats->configs[i].row->model,
+				      r->repeats->configs[i].row->optimizer,
+				      r->repeats->configs[i].row->optimizer);
 			break;
 		}
 }
@@ -402,34 +378,36 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 
 void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 {
-	static const char notes[] = "n: runs; warmup, iters: steps before and in the measured "
-				    "window of a run; CV: Std / "
-				    "Mean; the flags of runs are explained under Limitations\n";
+	static const char notes[] =
+		"n: runs; warmup, iters: steps before and in the measured window of a run; CV: Std "
+		"/ Mean; the flags of runs are explained under Limitations\n";
+	const size_t n = r->repeats ? r->repeats->n : 0;
 	struct rfl_repeats shown;
 	bool ours = false; /* runs of this program */
+	const char **names;
 
-	if (!r->repeats || r->repeats->n == 0) {
-		(void)rfl_report__have(page, NULL, "runs with a result", "--metrics",
-				       "roofline run");
+	if (!rfl_report__have(r, page, n ? r : NULL, "runs", "--metrics", "roofline run"))
 		return;
-	}
 	for (size_t i = 0; i < r->runs->ledger->nrows && !ours; i++)
 		ours = r->runs->ledger->rows[i].run_id;
 	if (ours)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "A run executes its warm-up steps, then times a window of further "
-			      "steps with the monotonic clock. Samples per second cover the whole "
-			      "window, including the wait for data.");
+		rfl_page_para(page, "A run executes its warm-up steps, then times a window of "
+				    "further steps with the monotonic clock. Samples per second "
+				    "cover the whole window, including the wait for data.");
 	shown = *r->repeats;
-	shown.n =
-		rfl_report__rows(page, shown.n, "configurations", "'roofline summary' prints all");
+	shown.n = rfl_report__rows(page, n, "configurations", "'roofline summary' prints all");
 	rfl_page_table(page, "Samples per second", rfl_repeats_table(&shown, true, notes));
+	rfl_report__charts(r, page, "throughput", 2, CHART_POINTS, "Samples per second");
+	names = rfl_arena_array(page->arena, shown.n, sizeof(*names));
+	for (size_t i = 0; i < shown.n; i++)
+		names[i] = rfl_report__name(r, page, &shown.configs[i]);
+	rfl_page_table(page, "Samples per second of each run",
+		       rfl_repeats_values(&shown, names, page));
 }
 
 struct phases {
 	const char *name;
 	struct rfl_step_time time;
-	double memory; /* bytes */
 };
 #define OF struct phases
 static const struct rfl_column of_phases[] = {
@@ -440,56 +418,119 @@ static const struct rfl_column of_phases[] = {
 	{ REAL(OF, time.phase_ms[RFL_TIMED_BACKWARD], "Backward (ms)", 1) },
 	{ REAL(OF, time.phase_ms[RFL_TIMED_OPTIMIZER], "Optimizer (ms)", 1) },
 	{ REAL(OF, time.step_s, "Step (ms)", 1e-3) },
-	{ REAL(OF, memory, "Peak memory (GiB)", GIB), .digits = 3 },
 };
 #undef OF
-
-/* The largest peak over the runs: of the process on a processor, whose engine has no allocator of
- * its own. NaN: not measured */
-static double peak_memory(const struct rfl_report *r, const struct rfl_repeats_config *c)
-{
-	double peak = NAN;
-
-	for (size_t k = 0; k < c->n; k++) {
-		const struct rfl_ledger_row *row = rfl_runs_row(r->runs, c->runs[k].run);
-
-		peak = fmax(peak, rfl_text_same(row->backend, "cpu") ? row->host_peak_bytes
-								     : row->mem_alloc_peak_bytes);
-	}
-	return peak;
-}
 
 void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_table *t = rfl_table_new(of_phases, RFL_ARRAY_LEN(of_phases));
 
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
-		if (rfl_table_rows(t) == RFL_REPORT_ROWS) {
-			rfl_table_note(t, "The first %zu configurations with these times.",
-				       RFL_REPORT_ROWS);
-			break;
-		}
 		const struct rfl_repeats_config *c = &r->repeats->configs[i];
 		struct phases p = { .time = rfl_step_time_of(r->runs, c) };
 
 		if (isnan(p.time.phase_ms[RFL_TIMED_FORWARD] + p.time.phase_ms[RFL_TIMED_BACKWARD]))
 			continue;
+		if (rfl_table_rows(t) == RFL_REPORT_ROWS) {
+			rfl_table_note(t, "The first %zu configurations with these times.",
+				       RFL_REPORT_ROWS);
+			break;
+		}
 		p.name = rfl_report__name(r, page, c);
-		p.memory = peak_memory(r, c);
 		rfl_table_add(t, &p, 1, sizeof(p));
 	}
 	if (rfl_table_rows(t) == 0)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "%s",
-			      "No run has the times of the phases; 'roofline run' records them.");
-	rfl_table_note(
-		t, "Step: the time at the mean samples per second of the repeats, as in the "
-		   "points; the phases are means over the repeats with the same weights. -: not "
-		   "measured, or there is no such phase. On a GPU the host prepares the next "
-		   "batch during a step, so the phases may not add up to it.");
-	rfl_table_note(
-		t,
-		"Peak memory: of the engine's allocator on a GPU, of the process on a processor.");
+		rfl_report__lacks(r, page, "times of the phases: 'roofline run' records them");
+	rfl_table_note(t, "Step: the time at the mean samples per second of the repeats, as in the "
+			  "points; the phases are means over the repeats with the same weights. -: "
+			  "not measured, or there is no such phase. On a GPU the host prepares the "
+			  "next batch during a step, so the phases may not add up to it.");
 	rfl_page_table(page, "Phases of a step", t);
+	rfl_report__charts(r, page, "phases", 2, CHART_BARS, "Time of the phases per sample");
+}
+
+/* ---- duration, memory and power ---- */
+
+static const struct {
+	const char *title;
+	enum rfl_ledger_at column;
+	double unit;
+} of_resources[] = {
+	{ "Window (s)", RFL_LEDGER_AT_wall_s, 1 },
+	{ "Setup (s)", RFL_LEDGER_AT_setup_s, 1 },
+	{ "Process peak (GiB)", RFL_LEDGER_AT_host_peak_bytes, GIB },
+	{ "Allocator peak (GiB)", RFL_LEDGER_AT_mem_alloc_peak_bytes, GIB },
+	{ "Device peak (GiB)", RFL_LEDGER_AT_device_memory_peak_bytes, GIB },
+	{ "Idle between steps %", RFL_LEDGER_AT_launch_gap, 0.01 },
+	{ "SM clock (MHz)", RFL_LEDGER_AT_sm_clock_mean_hz, 1e6 },
+	{ "Power (W)", RFL_LEDGER_AT_power_mean_w, 1 },
+	{ "Samples/J", RFL_LEDGER_AT_samples_per_j, 1 },
+	{ "Temperature (C)", RFL_LEDGER_AT_temperature_max_c, 1 },
+};
+
+/* "0.81" or, if the runs differ, "0.81 to 1.32". NULL: unknown in all */
+static const char *range_of(const struct rfl_report *r, struct rfl_page *page,
+			    const struct rfl_repeats_config *c, size_t column)
+{
+	const struct rfl_field *f = &rfl_ledger_fields[of_resources[column].column];
+	double lo = NAN, hi = NAN; /* ignored by fmin() and fmax() */
+	char from[RFL_NUM_MAX], to[RFL_NUM_MAX];
+
+	for (size_t i = 0; i < c->n; i++) {
+		const double value = rfl_field_number(f, rfl_runs_row(r->runs, c->runs[i].run)) /
+				     of_resources[column].unit;
+
+		lo = fmin(lo, value);
+		hi = fmax(hi, value);
+	}
+	if (isnan(lo))
+		return NULL;
+	rfl_num_people(lo, 3, from);
+	rfl_num_people(hi, 3, to);
+	return strcmp(from, to) == 0 ? rfl_page_printf(page, "%s", from)
+				     : rfl_page_printf(page, "%s to %s", from, to);
+}
+
+void rfl_report__resources(const struct rfl_report *r, struct rfl_page *page)
+{
+	struct rfl_column columns[1 + RFL_ARRAY_LEN(of_resources)] = {
+		{ .title = "Configuration" }
+	};
+	const size_t n = r->repeats ? r->repeats->n : 0;
+	struct rfl_table *t;
+	double time_s = 0;
+	bool power = false;
+
+	for (size_t k = 0; k < RFL_ARRAY_LEN(of_resources); k++)
+		columns[1 + k].title = of_resources[k].title;
+	t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	for (size_t i = 0; n && i < r->repeats->nruns; i++) {
+		const struct rfl_ledger_row *row = rfl_runs_row(r->runs, r->repeats->runs[i].run);
+
+		time_s += isnan(row->wall_s) ? 0 : row->wall_s;
+		power |= !isnan(row->power_mean_w);
+	}
+	if (time_s > 0)
+		rfl_page_para(page, "The measured windows of the successful runs take %.3g %s.",
+			      time_s < 120 ? time_s : time_s / 60, time_s < 120 ? "s" : "min");
+	for (size_t i = 0; i < n && rfl_table_rows(t) < RFL_REPORT_ROWS; i++) {
+		const char *cells[RFL_ARRAY_LEN(of_resources)];
+		bool known = false;
+
+		for (size_t k = 0; k < RFL_ARRAY_LEN(cells); k++) {
+			cells[k] = range_of(r, page, &r->repeats->configs[i], k);
+			known |= cells[k] != NULL;
+		}
+		if (!known)
+			continue;
+		rfl_table_text(t, rfl_report__name(r, page, &r->repeats->configs[i]));
+		for (size_t k = 0; k < RFL_ARRAY_LEN(cells); k++)
+			rfl_table_text(t, cells[k]);
+	}
+	rfl_table_note(t, "Ranges over the runs. The device's memory includes other programs.");
+	rfl_page_table(page, "Duration, memory and power of the runs", t);
+	if (power)
+		rfl_report__charts(r, page, "power", 2, CHART_POINTS, "Mean power of the GPU");
 }
 
 /* ---- counters ---- */
@@ -514,11 +555,22 @@ static const struct rfl_column of_counters[] = {
 };
 #undef OF
 
+/* Whether points have measured values, although their file is not among the inputs. */
+static bool has_counters(const struct rfl_points *points)
+{
+	for (size_t i = 0; points && i < points->n; i++)
+		if (points->points[i].counters_source)
+			return true;
+	return false;
+}
+
 void rfl_report__counters(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_table *t;
 
-	if (!rfl_report__have(page, r->captures, "measured FLOPs and bytes", "--counters",
+	if (!r->captures && (has_counters(r->points) || has_counters(r->parts)))
+		return;
+	if (!rfl_report__have(r, page, r->captures, "measured FLOPs and bytes", "--counters",
 			      "roofline run --counters step"))
 		return;
 	t = rfl_table_new(of_counters, RFL_ARRAY_LEN(of_counters));

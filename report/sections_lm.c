@@ -89,7 +89,7 @@ static bool have_runs(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool lm = r->kind == RFL_REPORT_LM;
 
-	return rfl_report__have(page, r->sweep->n ? r->sweep : NULL,
+	return rfl_report__have(r, page, r->work->sweep->n ? r : NULL,
 				lm ? "runs of language models" : "runs of the attention benchmark",
 				"--metrics",
 				lm ? "roofline bench lm --models S" : "roofline bench attention");
@@ -111,9 +111,8 @@ static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row
 static const char *title_of(const struct rfl_report *r, struct rfl_page *page,
 			    const struct rfl_sweep_row *row)
 {
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 
-	rfl_buf_init(&out, 0);
 	rfl_buf_printf(&out, "%s: %s%s", row->env, row->precision,
 		       row->graph ? ", compiled (CUDA graph)" : "");
 	if (row->warmup == 0)
@@ -134,7 +133,7 @@ static const char *title_of(const struct rfl_report *r, struct rfl_page *page,
 /* A table for each environment and setting. */
 void rfl_report__sweep(const struct rfl_report *r, struct rfl_page *page)
 {
-	const struct rfl_sweep *s = r->sweep;
+	const struct rfl_sweep *s = r->work->sweep;
 	struct rfl_sweep of = *s;
 	bool *done;
 
@@ -182,11 +181,11 @@ static const struct rfl_sweep_row *say_speedups(struct rfl_page *page, const str
 		     ? ""
 		     : rfl_page_printf(page, " to %.3g (%s, context %lld, %s)", most->speedup_step,
 				       most->model, (long long)most->context, most->precision);
-	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "%s: the speed of a step changes by a factor of %.3g (%s, context %lld, "
-		      "%s)%s.",
-		      what, least->speedup_step, least->model, (long long)least->context,
-		      least->precision, to);
+	rfl_page_para(
+		page,
+		"%s: the speed of a step changes by a factor of %.3g (%s, context %lld, %s)%s.",
+		what, least->speedup_step, least->model, (long long)least->context,
+		least->precision, to);
 	return most->base;
 }
 
@@ -224,16 +223,16 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 		const struct rfl_sweep_row *base;
 		struct rfl_table *t;
 
-		rfl_sweep_compare(r->sweep, settings[k].by);
-		base = say_speedups(page, r->sweep, settings[k].what);
-		t = rfl_sweep_table(r->sweep, RFL_SWEEP_SPEEDUPS, RFL_SWEEP_BY_NONE);
+		rfl_sweep_compare(r->work->sweep, settings[k].by);
+		base = say_speedups(page, r->work->sweep, settings[k].what);
+		t = rfl_sweep_table(r->work->sweep, RFL_SWEEP_SPEEDUPS, RFL_SWEEP_BY_NONE);
 		if (base)
 			rfl_table_note(t, "Speed-ups over the otherwise equal row with %s.",
 				       setting_of(page, base, settings[k].by));
 		rfl_page_table(page, settings[k].what, t);
 	}
 	if (page->n == first)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		rfl_page_para(page,
 			      "No two configurations differ in precision, CUDA graph, form of "
 			      "attention or warm-up only. 'roofline %s --precision fp32 bf16' "
 			      "measures two precisions.",
@@ -242,36 +241,17 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 
 static void put_sums(struct rfl_page *page)
 {
-	rfl_page_heading(page, 2, "Sums in low precision");
-	rfl_page_text(
-		page, RFL_BLOCK_PARAGRAPH,
+	rfl_page_section(page, "Sums in low precision");
+	rfl_page_para(
+		page,
 		"The same sum in several precisions, as by 'roofline bench accumulate'. It is "
-		"computed, not measured: additions are rounded to nearest as IEEE 754 "
-		"requires.");
+		"computed, not measured: additions are rounded to nearest as IEEE 754 requires.");
 	rfl_page_table(page, "0.01, added 1000 times", rfl_accumulate_table(0.01, 1000));
-}
-
-/* A chart of each environment: of memory over the layers of a profiled step, or of time and memory
- * against the context length. */
-static void put_charts(const struct rfl_report *r, struct rfl_page *page, bool layers)
-{
-	const struct rfl_sweep *s = r->sweep;
-	const char *env = NULL;
-
-	/* rows of one environment follow each other */
-	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++) {
-		if (!(layers ? row->profile_memory : row->runs > 0) || rfl_text_same(row->env, env))
-			continue;
-		env = row->env;
-		rfl_report__chart(r, page, layers ? "timeline" : "scaling", env,
-				  layers ? "Memory over the layers of a step"
-					 : "Time and memory against the context length");
-	}
 }
 
 void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 {
-	const struct rfl_sweep *s = r->sweep;
+	const struct rfl_sweep *s = r->work->sweep;
 	size_t measured = 0, out = 0;
 	double least = INFINITY, most = 0;
 
@@ -288,28 +268,36 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 		most = fmax(most, ratio);
 	}
 	if (measured)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		rfl_page_para(page,
 			      "The measured peak of %zu of %zu configuration%s is %.3g%s times the "
 			      "predicted one.",
 			      measured, s->n, plural(s->n), least,
 			      most - least < 5e-4 ? "" : rfl_page_printf(page, " to %.3g", most));
 	else
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "Memory was not measured, only predicted; --profile-memory records "
-			      "it.");
+		rfl_page_para(
+			page,
+			"Memory was not measured, only predicted; --profile-memory records it.");
 	if (out)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "%zu configuration%s ran out of memory: 'oom' in the tables.", out,
-			      plural(out));
+		rfl_page_para(page, "%zu configuration%s ran out of memory: 'oom' in the tables.",
+			      out, plural(out));
 	rfl_page_table(page, "Predicted and measured memory of a step",
 		       rfl_sweep_table(s, RFL_SWEEP_MEMORY, RFL_SWEEP_BY_NONE));
-	put_charts(r, page, true);
+	rfl_report__charts(r, page, "timeline", 1, SIZE_MAX, "Memory over the layers of a step");
 	if (r->kind == RFL_REPORT_LM)
 		put_sums(page);
 }
 
 void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 {
-	if (have_runs(r, page))
-		put_charts(r, page, false);
+	const size_t at = page->n;
+
+	if (!have_runs(r, page))
+		return;
+	rfl_page_para(page,
+		      "The charts show the times of the forward pass, the backward pass and the "
+		      "step, and the peak memory, against the context length.");
+	rfl_report__charts(r, page, "scaling", 1, SIZE_MAX,
+			   "Time and memory against the context length");
+	if (page->n == at + 1)
+		page->n = at;
 }

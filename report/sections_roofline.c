@@ -11,8 +11,10 @@
 #include "plot/plot.h"
 #include "plot/surface_data.h"
 #include "report/runs.h"
+#include "roofline/roofline.h"
 
-#define PARTS_MOST 30 /* rows of the table of layers or kernels */
+#define PARTS_MOST 30    /* rows of the table of layers or kernels */
+#define PLOT_DPI   144.0 /* default resolution of 'roofline plot' */
 
 /* ---- peaks ---- */
 
@@ -63,7 +65,7 @@ void rfl_report__peaks(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_table *t;
 
-	if (!HAVE_PEAKS(page, r))
+	if (!HAVE_PEAKS(r, page))
 		return;
 	t = rfl_table_new(of_ceilings, RFL_ARRAY_LEN(of_ceilings));
 	for (size_t i = 0; i < r->peaks->nenvs; i++) {
@@ -85,30 +87,24 @@ void rfl_report__peaks(const struct rfl_report *r, struct rfl_page *page)
 
 /* ---- figures, points ---- */
 
-/* Let a figure next to a Markdown page carry its data; an HTML page has the data once, and a PDF
- * cannot hold it. Too much data is left out. */
-static enum rfl_rc carry_data(const struct rfl_report *r, const struct rfl_plot_input *in,
-			      struct rfl_scene *scene, struct rfl_buf *data)
+/* Let a figure next to a Markdown page carry its data, if there is not too much; an HTML page has
+ * the data once, and a PDF cannot hold it. */
+static void carry_data(const struct rfl_report *r, const struct rfl_plot_input *in,
+		       struct rfl_scene *scene, struct rfl_buf *data)
 {
 	const struct rfl_figure_data carried = {
-		.points = r->points,
+		.points = &r->work->steps,
 		.peaks = r->peaks,
 		.points_name = in->points_name,
 		.peaks_name = in->peaks_name,
-		.options = r->format != RFL_FORMAT_MD ? NULL
-			   : in->kind == RFL_PLOT_TRAJECTORY
+		.options = in->kind == RFL_PLOT_TRAJECTORY
 				   ? json_pack("{s:s}", "kind", "trajectory")
 				   : json_object(),
 	};
-	enum rfl_rc rc;
 
-	if (r->format != RFL_FORMAT_MD)
-		return RFL_OK;
-	rc = carried.options ? rfl_figure_data_write(&carried, &in->env->name, 1, data, NULL)
-			     : RFL_ENOMEM;
+	if (rfl_figure_data_write(&carried, &in->env->name, 1, data, NULL) == RFL_OK)
+		scene->data = rfl_buf_str(data);
 	json_decref(carried.options);
-	scene->data = rc == RFL_OK ? rfl_buf_str(data) : NULL;
-	return rc == RFL_EOVERFLOW ? RFL_OK : rc;
 }
 
 /* Of the attention benchmark, as trajectories over the context length. */
@@ -117,7 +113,7 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 {
 	const bool trajectory = r->kind == RFL_REPORT_ATTENTION;
 	const struct rfl_plot_input in = {
-		.points = r->points,
+		.points = &r->work->steps,
 		.env = env,
 		.points_name = rfl_path_base(r->points_path),
 		.points_hash = r->points->hash,
@@ -128,81 +124,121 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 		/* fits the width of a sheet, which has the table of points elsewhere */
 		.style = r->format == RFL_FORMAT_PDF ? "paper" : NULL,
 	};
+	struct rfl_buf data = { .max = RFL_DATA_MAX + 1 };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_scene *scene = NULL;
-	const char *caption, *name;
-	struct rfl_buf data;
 
-	caption = rfl_page_printf(page,
-				  "%s of %s: attained performance against arithmetic "
-				  "intensity, both logarithmic, below the ceilings in use",
-				  trajectory ? "Trajectories" : "Roofline", env->name);
-	name = rfl_page_printf(page, "%s_%s_%s.svg", r->stem,
-			       trajectory ? "trajectory" : "roofline", env->name);
-	rfl_buf_init(&data, RFL_DATA_MAX + 1);
-	if (rfl_plot_roofline(&in, &scene, &err) != RFL_OK)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "No figure of %s: %s.", env->name,
-			      err.msg);
-	else
-		page->failed |= carry_data(r, &in, scene, &data) != RFL_OK;
-	if (scene && !page->failed)
-		rfl_page_figure(page, caption, name, scene);
-	else
-		rfl_scene_free(scene);
+	if (rfl_plot_roofline(&in, &scene, &err) != RFL_OK) {
+		rfl_report__lacks(r, page, "figure of %s: %s", env->name, err.msg);
+		return;
+	}
+	if (r->format == RFL_FORMAT_MD)
+		carry_data(r, &in, scene, &data);
+	rfl_page_figure(page,
+			rfl_page_printf(page,
+					"%s of %s: attained performance against arithmetic "
+					"intensity, both logarithmic, below the ceilings in use",
+					trajectory ? "Trajectories" : "Roofline", env->name),
+			rfl_page_printf(page, "%s_%s_%s.svg", r->stem,
+					trajectory ? "trajectory" : "roofline", env->name),
+			scene);
 	rfl_buf_fini(&data);
 }
 
-bool rfl_report__first_of_env(const struct rfl_points *points, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (rfl_text_same(points->points[k].env, points->points[i].env))
-			return false;
-	return true;
-}
-
-void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, const char *kind,
-		       const char *env, const char *caption)
+/* Draw a chart and append it. @param env  NULL: all environments */
+static void put_chart(const struct rfl_report *r, struct rfl_page *page, const char *kind,
+		      const char *env, const char *caption)
 {
 	const struct rfl_chart_input in = { .repeats = r->repeats, .runs = r->runs, .env = env };
 	const struct rfl_chart_spec spec = { .dpi = RFL_PAGE_DPI, .data_dir = r->data_dir };
-	const char *format = rfl_page_picture_format(page), *name = NULL;
+	const char *format = rfl_page_picture_format(page), *name;
+	struct rfl_buf file = { .len = 0 };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_chart *chart = NULL;
-	struct rfl_buf file;
 
-	rfl_buf_init(&file, 0);
-	if (rfl_chart_make(rfl_chart_find(kind), &in, &chart, &err) == RFL_OK)
+	if (rfl_chart_make(rfl_chart_find(kind), &in, &chart, &err) == RFL_OK) {
 		name = rfl_page_printf(page, "%s_%s.%s", r->stem, chart->stem, format);
-	if (name && rfl_chart_draw(chart, &spec, format, name, &file, &err) == RFL_OK)
-		rfl_page_picture(page, caption, name, &file);
-	else
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "No chart (%s): %s.", caption, err.msg);
-	page->failed |= err.rc == RFL_ENOMEM;
+		if (rfl_chart_draw(chart, &spec, format, name, &file, &err) == RFL_OK)
+			rfl_page_picture(page, caption, name, &file, RFL_PAGE_DPI);
+	}
+	if (err.rc == RFL_EUNAVAILABLE) /* the same for all charts */
+		rfl_report__lacks(r, page, "charts: %s", err.msg);
+	else if (err.rc != RFL_OK && err.rc != RFL_EMISSING)
+		rfl_report__lacks(r, page, "chart (%s): %s", caption, err.msg);
 	rfl_buf_fini(&file);
 	rfl_chart_free(chart);
 }
 
+void rfl_report__charts(const struct rfl_report *r, struct rfl_page *page, const char *kind,
+			size_t least, size_t most, const char *caption)
+{
+	const size_t nconfigs = r->repeats ? r->repeats->n : 0;
+	size_t *n = rfl_arena_array(page->arena, nconfigs, sizeof(*n));
+	struct rfl_texts envs = { .arena = NULL };
+
+	if (rfl_chart_find(kind)->together)
+		put_chart(r, page, kind, NULL, caption);
+	for (size_t i = 0; !rfl_chart_find(kind)->together && i < nconfigs; i++)
+		if (r->repeats->configs[i].n)
+			n[rfl_report__env(&envs, r->repeats->configs[i].row->env)]++;
+	for (size_t k = 0; k < envs.index.n; k++) {
+		const char *env = envs.index.rows[k];
+
+		if (n[k] >= least && n[k] <= most)
+			put_chart(r, page, kind, env,
+				  rfl_page_printf(page, "%s, %s", caption, env));
+	}
+	rfl_texts_fini(&envs);
+}
+
 void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
 {
-	const bool points = rfl_report__have_points(page, r), peaks = HAVE_PEAKS(page, r);
+	const bool points = rfl_report__have_points(r, page), peaks = HAVE_PEAKS(r, page);
+	struct rfl_texts envs = { .arena = NULL };
 
 	if (points && peaks && r->kind != RFL_REPORT_PROJECT)
 		rfl_report__method(r, page);
-	if (points && peaks && r->format == RFL_FORMAT_HTML)
+	if (r->work->steps.n + r->work->parts.n && peaks && r->format == RFL_FORMAT_HTML)
 		rfl_page_text(page, RFL_BLOCK_LIVE, "%s", "");
-	for (size_t i = 0; points && peaks && i < r->points->n; i++) {
-		const char *name = r->points->points[i].env;
+	if (points && peaks && r->work->steps.n < r->points->n)
+		rfl_page_para(page, "The figures show %zu of %zu points.", r->work->steps.n,
+			      r->points->n);
+	for (size_t i = 0; points && peaks && i < r->points->n; i++)
+		(void)rfl_report__env(&envs, r->points->points[i].env);
+	for (size_t i = 0; i < envs.index.n; i++) {
+		const char *name = envs.index.rows[i];
 		const struct rfl_peaks_env *env = rfl_peaks_find(r->peaks, name);
 
-		if (!rfl_report__first_of_env(r->points, i))
-			continue;
 		if (env && rfl_text_is_env_name(name))
 			draw_figure(r, env, page);
 		else
-			rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-				      "No figure of %s: the peaks file has no ceilings for it; "
-				      "'roofline peaks measure --env NAME' measures them.",
-				      name);
+			rfl_report__lacks(r, page,
+					  "figure of %s: the peaks file has no ceilings for it; "
+					  "'roofline peaks measure --env NAME' measures them",
+					  name);
+	}
+	rfl_texts_fini(&envs);
+}
+
+/* Figures of other kinds than those that the report draws itself. */
+void rfl_report__pictures(const struct rfl_report *r, struct rfl_page *page)
+{
+	const size_t drawn = page->n;
+
+	for (size_t i = 0, k; i < r->npictures; i++) {
+		const struct rfl_report_picture *p = &r->pictures[i];
+		const char *name = rfl_page_printf(page, "%s_%s", r->stem, p->name);
+		const size_t stem = (size_t)(strrchr(name, '.') - name);
+
+		for (k = 0; k < drawn; k++)
+			if (strncmp(page->blocks[k].name, name, stem + 1) == 0)
+				break;
+		if (k == drawn)
+			rfl_page_picture(page,
+					 rfl_page_printf(page, "%.*s",
+							 (int)(strrchr(p->name, '.') - p->name),
+							 p->name),
+					 name, &p->file, PLOT_DPI);
 	}
 }
 
@@ -210,8 +246,10 @@ void rfl_report__points(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_points shown;
 
-	if (rfl_report__have_points(page, r)) {
+	if (rfl_report__have_points(r, page)) {
 		shown = *r->points;
+		if (r->work->steps.n < r->points->n)
+			shown.hash[0] = '\0'; /* its rows are not those of the figure */
 		shown.n =
 			rfl_report__rows(page, shown.n, "points", "the files of --points have all");
 		rfl_page_table(page, "Points under the roof", rfl_points_table(&shown, true));
@@ -239,22 +277,18 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 	struct rfl_points most = { .n = n < PARTS_MOST ? n : PARTS_MOST };
 	const struct rfl_point **sorted;
 
-	if (!rfl_report__have(page, n ? r->parts : NULL, "points of layers or kernels", "--points",
-			      "roofline points --by layer --output FILE"))
+	if (!rfl_report__have(r, page, n ? r->parts : NULL, "points of layers or kernels",
+			      "--points", "roofline points --by layer --output FILE"))
 		return;
 	sorted = rfl_arena_array(page->arena, n, sizeof(*sorted));
 	most.points = rfl_arena_array(page->arena, most.n, sizeof(*most.points));
-	if (!sorted || !most.points) {
-		page->failed = true;
-		return;
-	}
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = &r->parts->points[i];
 	qsort(sorted, n, sizeof(const struct rfl_point *), by_share);
 	for (size_t i = 0; i < most.n; i++)
 		most.points[i] = *sorted[i];
 	if (most.n < n)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		rfl_page_para(page,
 			      "The %zu of %zu parts with the largest share of the time:", most.n,
 			      n);
 	rfl_page_table(page, "Parts of a step under the roof", rfl_points_table(&most, true));
@@ -263,15 +297,15 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 void rfl_report__method(const struct rfl_report *r, struct rfl_page *page)
 {
 	(void)r;
-	rfl_page_text(
-		page, RFL_BLOCK_PARAGRAPH, "%s",
-		"A point has the arithmetic intensity AI = FLOPs of a step / bytes of a "
-		"step, and the attained rate = FLOPs of a step x samples per second / "
-		"batch. Its attainable rate is min(AI x bandwidth, compute ceiling); the "
-		"two ceilings meet at the knee, compute / bandwidth. Left of the knee a "
-		"point is memory-bound, right of it compute-bound; within 10 % of the knee both "
-		"ceilings limit it. A training step has the FLOPs of the forward pass, and of "
-		"the gradients of the inputs (dgrad) and of the weights (wgrad).");
+	rfl_page_para(page,
+		      "A point has the arithmetic intensity AI = FLOPs of a step / bytes of a "
+		      "step, and the attained rate = FLOPs of a step x samples per second / batch. "
+		      "Its attainable rate is min(AI x bandwidth, compute ceiling); the two "
+		      "ceilings meet at the knee, compute / bandwidth. Left of the knee a point is "
+		      "memory-bound, right of it compute-bound; within %g %% of the knee both "
+		      "ceilings limit it. A training step has the FLOPs of the forward pass, and "
+		      "of the gradients of the inputs (dgrad) and of the weights (wgrad).",
+		      100 * RFL_ROOF_KNEE_BAND);
 }
 
 /* ---- files ---- */

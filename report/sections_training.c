@@ -34,18 +34,12 @@ struct rfl_trainings {
 const char *rfl_report__beside(const struct rfl_report *r, struct rfl_page *page,
 			       const struct rfl_run *run, const char *folder)
 {
-	const char *path = NULL;
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 
-	rfl_buf_init(&out, 0);
-	if (rfl_runs_beside(r->runs, run, NULL, folder, &out) &&
-	    rfl_file_exists(rfl_buf_str(&out))) {
-		path = rfl_arena_strdup(page->arena, rfl_buf_str(&out));
-		page->failed |= !path;
-	}
-	page->failed |= out.failed;
+	if (rfl_runs_beside(r->runs, run, NULL, folder, &out) && rfl_file_exists(rfl_buf_str(&out)))
+		return rfl_page_keep(page, &out);
 	rfl_buf_fini(&out);
-	return path;
+	return NULL;
 }
 
 /* Whether a row is the attempt of a training that has no epochs, such as on a missing device. */
@@ -79,11 +73,10 @@ static bool read_training(const struct rfl_report *r, struct rfl_page *page, siz
 	else if (!rfl_text_same(row->env, ret->device))
 		ret->device = rfl_page_printf(page, "%s, %s", row->backend, row->env);
 	e = rfl_arena_array(page->arena, 1, sizeof(*e));
-	if (e && (e->rows = rfl_arena_array(page->arena, read.n + 1, sizeof(*e->rows))) && read.n)
+	e->rows = rfl_arena_array(page->arena, read.n, sizeof(*e->rows));
+	if (read.n)
 		memcpy(e->rows, read.rows, read.n * sizeof(*e->rows));
-	page->failed |= !e || !e->rows;
-	if (e)
-		e->n = read.n;
+	e->n = read.n;
 	ret->epochs = e;
 	rfl_epochs_fini(&read);
 	return true;
@@ -107,12 +100,8 @@ struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, stru
 	struct rfl_training *sorted = rfl_arena_array(page->arena, nrows + 1, sizeof(*sorted));
 	size_t n = 0;
 
-	if (!ret || !groups || !all || !sorted) {
-		page->failed = true;
-		return NULL;
-	}
 	*ret = (struct rfl_trainings){ .groups = groups, .unread = "" };
-	for (size_t i = 0; i < nrows && !page->failed; i++)
+	for (size_t i = 0; i < nrows; i++)
 		n += read_training(r, page, i, ret, &all[n]);
 	while (n > 0) { /* move those with the settings of the first that has epochs */
 		struct group *g = &groups[ret->n++];
@@ -136,14 +125,12 @@ struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, stru
 /* If there are no trainings, say how to train. */
 static bool have_trainings(const struct rfl_report *r, struct rfl_page *page)
 {
-	if (r->trainings->n == 0)
-		rfl_page_text(
-			page, RFL_BLOCK_PARAGRAPH,
-			"Missing: trainings. Train with 'roofline train --data DIR --epochs N "
-			"--devices cpu,cuda', and add --metrics logs/metrics.csv to the "
-			"command of this report; the epochs are in the folder epochs next to "
-			"the ledger.");
-	return r->trainings->n > 0;
+	if (r->work->trainings->n == 0)
+		rfl_report__lacks(r, page,
+				  "trainings: train with 'roofline train --data DIR --epochs N "
+				  "--devices cpu,cuda', and add --metrics logs/metrics.csv; the "
+				  "epochs are in the folder epochs next to the ledger");
+	return r->work->trainings->n > 0;
 }
 
 static const char *title_of(struct rfl_page *page, const struct group *g)
@@ -161,20 +148,18 @@ static const char *title_of(struct rfl_page *page, const struct group *g)
 /* The result of each training as a sentence. */
 void rfl_report__training_summary(const struct rfl_report *r, struct rfl_page *page)
 {
-	const struct rfl_trainings *all = r->trainings;
-	struct rfl_buf text;
+	const struct rfl_trainings *all = r->work->trainings;
+	struct rfl_buf text = { .len = 0 };
 
-	rfl_buf_init(&text, 0);
 	for (size_t i = 0; have_trainings(r, page) && i < all->n; i++)
 		for (size_t k = 0; k < all->groups[i].n; k++) {
 			rfl_buf_reset(&text);
 			rfl_training_say(all->groups[i].trainings, all->groups[i].n, k, &text);
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%s: %s",
-				      title_of(page, &all->groups[i]), rfl_buf_str(&text));
+			rfl_page_item(page, "%s: %s", title_of(page, &all->groups[i]),
+				      rfl_buf_str(&text));
 		}
 	if (*all->unread)
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "Not shown: %s.", all->unread);
-	page->failed |= text.failed;
+		rfl_page_para(page, "Not shown: %s.", all->unread);
 	rfl_buf_fini(&text);
 }
 
@@ -200,9 +185,8 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 	struct rfl_table *t = rfl_table_new(of_settings, RFL_ARRAY_LEN(of_settings));
 	const struct rfl_training *of = first_with_epochs(g);
 	char number[RFL_NUM_MAX];
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 };
 
-	rfl_buf_init(&text, 0);
 	for (size_t i = 0; i < rfl_nfacts; i++) {
 		const struct rfl_fact *f = &rfl_facts[i];
 
@@ -235,7 +219,6 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 			rfl_table_text(t, rfl_page_printf(page, "%.0f", samples));
 		}
 	}
-	page->failed |= text.failed;
 	rfl_buf_fini(&text);
 	rfl_page_table(page, title_of(page, g), t);
 }
@@ -261,7 +244,6 @@ static void layers_table(const struct rfl_ledger_row *row, struct rfl_page *page
 		.columns = columns,
 		.ncolumns = RFL_ARRAY_LEN(columns),
 	};
-	struct rfl_err none = RFL_ERR_INIT;
 	struct rfl_table *tables[2];
 	const char *caption;
 
@@ -269,10 +251,9 @@ static void layers_table(const struct rfl_ledger_row *row, struct rfl_page *page
 		return;
 	caption = rfl_page_printf(page, "Layers of %s, for one sample", row->model);
 	rfl_complexity_needs(&c, false);
-	if (rfl_summary_new(row->model, &c.options, &summary, &none) == RFL_OK &&
-	    rfl_complexity_tables(&c, true, tables, &none) == RFL_OK)
+	if (rfl_summary_new(row->model, &c.options, &summary, NULL) == RFL_OK &&
+	    rfl_complexity_tables(&c, true, tables, NULL) == RFL_OK)
 		rfl_page_table(page, caption, tables[0]);
-	page->failed |= none.rc == RFL_ENOMEM;
 	rfl_summary_free(summary);
 }
 
@@ -280,32 +261,32 @@ void rfl_report__training_design(const struct rfl_report *r, struct rfl_page *pa
 {
 	if (!have_trainings(r, page))
 		return;
-	for (size_t i = 0; i < r->trainings->n; i++) {
-		const struct rfl_ledger_row *row = first_with_epochs(&r->trainings->groups[i])->row;
+	for (size_t i = 0; i < r->work->trainings->n; i++) {
+		const struct rfl_ledger_row *row =
+			first_with_epochs(&r->work->trainings->groups[i])->row;
 		size_t k = 0;
 
-		settings_table(&r->trainings->groups[i], page);
+		settings_table(&r->work->trainings->groups[i], page);
 		while (k < i &&
-		       !rfl_text_same(first_with_epochs(&r->trainings->groups[k])->row->model,
+		       !rfl_text_same(first_with_epochs(&r->work->trainings->groups[k])->row->model,
 				      row->model))
 			k++;
 		if (k == i)
 			layers_table(row, page);
 	}
-	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "All devices train with the same seed: they see the same images in "
-		      "the same order, with the same augmentation, and begin with the same "
-		      "weights. The random numbers of dropout are those of the device.");
+	rfl_page_para(page, "All devices train with the same seed: they see the same images in the "
+			    "same order, with the same augmentation, and begin with the same "
+			    "weights. The random numbers of dropout are those of the device.");
 }
 
 void rfl_report__training_results(const struct rfl_report *r, struct rfl_page *page)
 {
 	if (!have_trainings(r, page))
 		return;
-	for (size_t i = 0; i < r->trainings->n; i++) {
-		const struct group *g = &r->trainings->groups[i];
+	for (size_t i = 0; i < r->work->trainings->n; i++) {
+		const struct group *g = &r->work->trainings->groups[i];
 
-		rfl_page_heading(page, 3, "%s", title_of(page, g));
+		rfl_page_part(page, "%s", title_of(page, g));
 		rfl_page_table(page, "Epochs", rfl_training_epochs(g->trainings, g->n));
 		rfl_page_table(page, "Devices", rfl_training_devices(g->trainings, g->n, false));
 	}
@@ -313,9 +294,15 @@ void rfl_report__training_results(const struct rfl_report *r, struct rfl_page *p
 
 void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *page)
 {
-	if (have_trainings(r, page))
-		rfl_report__chart(r, page, "accuracy", NULL,
-				  "Loss, accuracy and time of training and test in each epoch");
+	const size_t at = page->n;
+
+	if (!have_trainings(r, page))
+		return;
+	rfl_page_para(page, "The charts show the loss, the accuracy and the time of each epoch.");
+	rfl_report__charts(r, page, "accuracy", 0, 0,
+			   "Loss, accuracy and time of training and test in each epoch");
+	if (page->n == at + 1)
+		page->n = at;
 }
 
 /* The command of a training of an older version: its row has neither the folder of its data nor the
@@ -338,12 +325,11 @@ static void put_old_command(const struct rfl_training *t, struct rfl_buf *out)
 
 void rfl_report__training_commands(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 
-	rfl_buf_init(&out, 0);
-	for (size_t i = 0; i < r->trainings->n; i++)
-		for (size_t k = 0; k < r->trainings->groups[i].n; k++) {
-			const struct rfl_training *t = &r->trainings->groups[i].trainings[k];
+	for (size_t i = 0; i < r->work->trainings->n; i++)
+		for (size_t k = 0; k < r->work->trainings->groups[i].n; k++) {
+			const struct rfl_training *t = &r->work->trainings->groups[i].trainings[k];
 			const char *line;
 
 			if (!t->row->command) {
@@ -355,12 +341,11 @@ void rfl_report__training_commands(const struct rfl_report *r, struct rfl_page *
 				rfl_buf_puts(&out, line);
 		}
 	rfl_buf_puts(&out, r->command);
-	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+	rfl_page_para(page,
 		      "The commands of the trainings, as run; they write to the folder logs, or to "
 		      "the one of --log-dir. A command with DIR is reconstructed from a row of an "
 		      "older version, which has neither the folder of the data nor the schedule of "
 		      "the learning rate. The last command writes this report.");
 	rfl_page_text(page, RFL_BLOCK_CODE, "%s", rfl_buf_str(&out));
-	page->failed |= out.failed;
 	rfl_buf_fini(&out);
 }

@@ -595,10 +595,12 @@ struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_tabl
 			    ? s->rows[i].speedup_step > 0 && s->rows[i].base != &s->rows[i]
 			    : kind != RFL_SWEEP_MEMORY || !is_memory_known(s, &s->rows[i]))
 			rfl_table_add(t, &s->rows[i], 1, sizeof(*s->rows));
-	if (s->narrow && with & RATES)
-		rfl_table_note(t, "Times are means over all steps, +- is the standard deviation%s.",
-			       s->in_report ? ""
-					    : " of a step; more columns: --format md, csv or json");
+	if (with & TIMES)
+		rfl_table_note(t, "Times are means over all steps%s%s.",
+			       s->narrow && with & RATES ? ", +- is their standard deviation" : "",
+			       s->narrow && !s->in_report
+				       ? "; more columns: --format md, csv or json"
+				       : "");
 	if (with & RATES)
 		note_reasons(t, s);
 	if (by != RFL_SWEEP_BY_NONE)

@@ -16,7 +16,7 @@
 #include "report/page.h"
 
 #define UNKNOWN    "-" /* in tables for people */
-#define SHORT_TEXT 28  /* characters of a cell that stay on one line in HTML */
+#define SHORT_TEXT 16  /* characters of a cell that stay on one line in HTML */
 
 const char *const rfl_format_names[] = { "table", "csv", "json", "md", NULL };
 
@@ -30,7 +30,7 @@ struct cell {
 };
 
 struct rfl_table {
-	struct rfl_arena *arena; /* owns texts and notes */
+	struct rfl_arena *arena; /* owns all but cells and notes, which grow */
 	struct rfl_column *columns;
 	size_t ncolumns;
 	size_t *widths;     /* column widths in characters */
@@ -39,22 +39,16 @@ struct rfl_table {
 	const char **notes;
 	size_t nnotes, notes_cap;
 	const char *row_number; /* attribute of rows in HTML; NULL: none */
-	bool failed;            /* out of memory */
 };
 
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n, unsigned given)
 {
-	struct rfl_table *t = calloc(1, sizeof(*t));
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_table *t = rfl_arena_array(arena, 1, sizeof(*t));
 
-	if (!t)
-		return NULL;
-	t->arena = rfl_arena_new();
-	t->columns = rfl_alloc_array(n, sizeof(*t->columns));
-	t->widths = rfl_alloc_array(n, sizeof(*t->widths));
-	if (!t->arena || !t->columns || !t->widths) {
-		rfl_table_free(t);
-		return NULL;
-	}
+	t->arena = arena;
+	t->columns = rfl_arena_array(arena, n, sizeof(*t->columns));
+	t->widths = rfl_arena_array(arena, n, sizeof(*t->widths));
 	for (size_t i = 0; i < n; i++) {
 		struct rfl_column *c = &t->columns[t->ncolumns];
 
@@ -80,21 +74,15 @@ void rfl_table_free(struct rfl_table *t)
 {
 	if (!t)
 		return;
-	rfl_arena_free(t->arena);
-	free(t->columns);
-	free(t->widths);
 	free(t->cells);
 	free(t->notes);
-	free(t);
+	rfl_arena_free(t->arena);
 }
 
 static void add_cell(struct rfl_table *t, struct cell cell)
 {
-	if (!t)
-		return;
-	t->failed = t->failed || rfl_grow(&t->cells, &t->cells_cap, t->ncells + 1, SIZE_MAX, NULL);
-	if (!t->failed)
-		t->cells[t->ncells++] = cell;
+	rfl_reserve(&t->cells, &t->cells_cap, t->ncells + 1);
+	t->cells[t->ncells++] = cell;
 }
 
 void rfl_table_null(struct rfl_table *t)
@@ -104,15 +92,8 @@ void rfl_table_null(struct rfl_table *t)
 
 void rfl_table_text(struct rfl_table *t, const char *value)
 {
-	const char *copy;
-
-	if (!t || !value) {
-		rfl_table_null(t);
-		return;
-	}
-	copy = rfl_arena_strdup(t->arena, value);
-	t->failed = t->failed || !copy;
-	add_cell(t, (struct cell){ .kind = CELL_TEXT, .text = copy });
+	add_cell(t, (struct cell){ .kind = value ? CELL_TEXT : CELL_NULL,
+				   .text = rfl_arena_strdup(t->arena, value) });
 }
 
 void rfl_table_bool(struct rfl_table *t, bool value)
@@ -171,41 +152,32 @@ static void add_member(struct rfl_table *t, const struct rfl_column *c, const vo
 
 void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_size)
 {
-	for (size_t r = 0; t && r < n; r++)
+	for (size_t r = 0; r < n; r++)
 		for (size_t c = 0; c < t->ncolumns; c++)
 			add_member(t, &t->columns[c], (const char *)rows + r * row_size);
 }
 
 size_t rfl_table_rows(const struct rfl_table *t)
 {
-	return t && t->ncolumns ? t->ncells / t->ncolumns : 0;
+	return t->ncolumns ? t->ncells / t->ncolumns : 0;
 }
 
 void rfl_table_number_rows(struct rfl_table *t, const char *attribute)
 {
-	if (t)
-		t->row_number = attribute;
+	t->row_number = attribute;
 }
 
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 {
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 };
 	va_list ap;
 
-	if (!t || t->failed)
-		return;
-	rfl_buf_init(&text, 0);
 	va_start(ap, fmt);
 	rfl_buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	t->failed = text.failed ||
-		    rfl_grow(&t->notes, &t->notes_cap, t->nnotes + 1, SIZE_MAX, NULL) != RFL_OK;
-	if (!t->failed) {
-		rfl_text_mask_from(&text, 0);
-		t->notes[t->nnotes] = rfl_arena_strdup(t->arena, rfl_buf_str(&text));
-		t->failed = !t->notes[t->nnotes];
-		t->nnotes += !t->failed;
-	}
+	rfl_text_mask_from(&text, 0);
+	rfl_reserve(&t->notes, &t->notes_cap, t->nnotes + 1);
+	t->notes[t->nnotes++] = rfl_arena_strdup(t->arena, rfl_buf_str(&text));
 	rfl_buf_fini(&text);
 }
 
@@ -304,43 +276,36 @@ static void put_aligned(const struct rfl_table *t, size_t column, const char *s,
 		rfl_buf_printf(out, "%*s", right ? 0 : pad, "");
 }
 
-bool rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena,
-		     struct rfl_table_texts *ret)
+struct rfl_table_texts rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena)
 {
 	const size_t n = t->ncolumns + t->ncells;
-	char number[RFL_NUM_MAX];
-
-	*ret = (struct rfl_table_texts){
+	const struct rfl_table_texts ret = {
 		.ncolumns = t->ncolumns,
 		.nrows = 1 + rfl_table_rows(t),
-		.cells = rfl_arena_array(arena, n + 1, sizeof(*ret->cells)),
+		.cells = rfl_arena_array(arena, n + 1, sizeof(*ret.cells)),
 		.columns = t->columns,
 		.nnotes = t->nnotes,
 		.notes = t->notes,
 	};
-	for (size_t i = 0; ret->cells && i < n; i++) {
+	char number[RFL_NUM_MAX];
+
+	for (size_t i = 0; i < n; i++) {
 		char *text = rfl_arena_strdup(
 			arena, i < t->ncolumns ? t->columns[i].title
 					       : for_people(t, i - t->ncolumns, number));
 
-		if (!text)
-			return false;
 		for (char *s = text; *s; s++)
 			*s = *s == '\t' || *s == '\r' ? ' ' : *s;
 		text[rfl_text_mask(text, strlen(text), true)] = '\0';
-		ret->cells[i] = text;
+		ret.cells[i] = text;
 	}
-	return ret->cells;
+	return ret;
 }
 
 static void render_text(const struct rfl_table *t, struct rfl_buf *out)
 {
-	struct rfl_table_texts texts;
+	const struct rfl_table_texts texts = rfl_table_texts(t, t->arena);
 
-	if (!rfl_table_texts(t, t->arena, &texts)) {
-		out->failed = true;
-		return;
-	}
 	memset(t->widths, 0, t->ncolumns * sizeof(*t->widths));
 	for (size_t i = 0; i < texts.ncolumns * texts.nrows; i++) {
 		const size_t width = width_of(texts.cells[i]);
@@ -448,25 +413,12 @@ static void render_html(const struct rfl_table *t, struct rfl_buf *out)
 	rfl_buf_puts(out, t->nnotes ? "</ul>\n" : "");
 }
 
-static enum rfl_rc check(const struct rfl_table *t, struct rfl_err *err)
-{
-	if (!t || t->failed)
-		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
-	if (t->ncolumns && t->ncells % t->ncolumns != 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "table: the last row has %zu of %zu cells",
-				t->ncells % t->ncolumns, t->ncolumns);
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
-			     struct rfl_err *err)
+void rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out)
 {
 	const size_t begin = out->len;
 	char number[RFL_NUM_MAX];
-	enum rfl_rc rc = check(t, err);
 
-	if (rc != RFL_OK)
-		return rc;
+	assert(t->ncolumns == 0 || t->ncells % t->ncolumns == 0);
 	switch (format) {
 	case RFL_FORMAT_TABLE:
 		render_text(t, out);
@@ -520,7 +472,6 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 	}
 	if (rfl_format_for_people(format))
 		rfl_text_mask_from(out, begin);
-	return rfl_buf_check(out, "table", err);
 }
 
 /* What people need not see in a column: nothing, all of it, or that it is the same everywhere. */
@@ -539,20 +490,15 @@ static enum spare spare_of(const struct rfl_table *t, size_t column)
 	return empty ? EMPTY : same && t->columns[column].setting ? SAME : NEEDED;
 }
 
-enum rfl_rc rfl_table_trim(struct rfl_table *t, struct rfl_err *err)
+void rfl_table_trim(struct rfl_table *t)
 {
-	enum rfl_rc rc = check(t, err);
-	const size_t before = rc ? 0 : t->ncolumns, ncells = rc ? 0 : t->ncells;
+	const size_t before = t->ncolumns, ncells = t->ncells;
+	enum spare *spare = rfl_arena_array(t->arena, before, sizeof(*spare));
+	struct rfl_buf note = { .len = 0 };
 	char number[RFL_NUM_MAX];
-	struct rfl_buf note;
-	enum spare *spare;
 
 	if (ncells == 0)
-		return rc;
-	spare = rfl_arena_array(t->arena, before, sizeof(*spare));
-	if (!spare)
-		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
-	rfl_buf_init(&note, 0);
+		return;
 	for (size_t c = 0; c < before; c++) {
 		spare[c] = spare_of(t, c);
 		if (spare[c] == SAME)
@@ -570,18 +516,13 @@ enum rfl_rc rfl_table_trim(struct rfl_table *t, struct rfl_err *err)
 	}
 	if (note.len)
 		rfl_table_note(t, "%s.", rfl_buf_str(&note));
-	t->failed |= note.failed;
 	rfl_buf_fini(&note);
-	return check(t, err);
 }
 
-enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
-			     struct rfl_err *err)
+void rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out)
 {
-	enum rfl_rc rc = rfl_format_for_people(format) ? rfl_table_trim(take_t, err) : RFL_OK;
-
-	if (rc == RFL_OK)
-		rc = rfl_table_render(take_t, format, out, err);
+	if (rfl_format_for_people(format))
+		rfl_table_trim(take_t);
+	rfl_table_render(take_t, format, out);
 	rfl_table_free(take_t);
-	return rc;
 }

@@ -14,7 +14,7 @@
  *
  *	rfl_table_add(t, points, npoints, sizeof(*points));
  *	rfl_table_note(t, "Times are means of %d runs.", runs);
- *	return rfl_table_finish(t, format, out, err);
+ *	rfl_table_finish(t, format, out);
  */
 #ifndef RFL_REPORT_TABLE_H
 #define RFL_REPORT_TABLE_H
@@ -88,21 +88,17 @@ struct rfl_column {
 	}
 
 /** Create a table.
- * @param columns  copied; strings are borrowed and must outlive the table. NULL: out of memory */
+ * @param columns  copied; strings are borrowed and must outlive the table */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
 /** Create a table with those columns for which all flags of `when` are in `given`. */
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n,
 			       unsigned given) RFL_WARN_UNUSED;
 void rfl_table_free(struct rfl_table *t);
 
-/* The functions below accept NULL as a table that is out of memory; rfl_table_finish() reports
- * it. */
-
 /** Add a row for each element of an array of structs. */
 void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_size);
 
-/* Cells are added from left to right; a row ends when its last column is filled. Once an addition
- * has failed, all later ones fail, and rfl_table_render() reports it. Text is copied. */
+/* Cells are added from left to right; a row ends when its last column is filled. Text is copied. */
 void rfl_table_text(struct rfl_table *t, const char *value); /* NULL: unknown */
 void rfl_table_bool(struct rfl_table *t, bool value);        /* "True" or "False", as in Python */
 void rfl_table_int(struct rfl_table *t, int64_t value);      /* or RFL_INT_UNKNOWN */
@@ -120,8 +116,8 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines);
 void rfl_table_number_rows(struct rfl_table *t, const char *attribute);
 
 /** Remove the columns without any known value, and note the settings that are the same everywhere.
- * @return RFL_OK; RFL_ENOMEM; RFL_EINVAL if the last row is not complete */
-enum rfl_rc rfl_table_trim(struct rfl_table *t, struct rfl_err *err) RFL_WARN_UNUSED;
+ */
+void rfl_table_trim(struct rfl_table *t);
 
 /** A table as texts for people. */
 struct rfl_table_texts {
@@ -131,17 +127,13 @@ struct rfl_table_texts {
 	size_t nnotes;
 	const char *const *notes;
 };
-/** @param arena  owns the cells; all else is borrowed. @return false: out of memory */
-bool rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena,
-		     struct rfl_table_texts *ret) RFL_WARN_UNUSED;
+/** @param arena  owns the cells; all else is borrowed */
+struct rfl_table_texts rfl_table_texts(const struct rfl_table *t, struct rfl_arena *arena);
 
-/** Write the table; JSON is an array of objects. @return as rfl_table_trim() */
-enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+/** Write the table, of which all rows are complete; JSON is an array of objects. */
+void rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out);
 
-/** Render a table and free it. For people, it is trimmed before.
- * @param take_t  NULL: RFL_ENOMEM */
-enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+/** Render a table and free it. For people, it is trimmed before. */
+void rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out);
 
 #endif

@@ -18,17 +18,16 @@ struct rfl_training {
 	const struct rfl_epochs *epochs;
 };
 
-/** The epochs of all trainings. NULL: out of memory */
+/** The epochs of all trainings. */
 struct rfl_table *rfl_training_epochs(const struct rfl_training *all, size_t n) RFL_WARN_UNUSED;
 
 /** A row for each training, with its totals and the speed-up over the first that has epochs.
- * @param complete  with columns for programs: run_id, engine and reason. NULL: out of memory */
+ * @param complete  with columns for programs: run_id, engine and reason */
 struct rfl_table *rfl_training_devices(const struct rfl_training *all, size_t n,
 				       bool complete) RFL_WARN_UNUSED;
 
 /** Append a sentence with the result of training i: "cpu: 97.10 % of the test images after 3
- * epochs,
- * ...". */
+ * epochs, ...". */
 void rfl_training_say(const struct rfl_training *all, size_t n, size_t i, struct rfl_buf *out);
 
 #endif

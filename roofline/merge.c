@@ -139,9 +139,9 @@ static void job_fini(struct rfl_merge_job *job)
 	rfl_repeats_free(job->repeats);
 }
 
-static struct rfl_work_query query_of(const struct rfl_config *c, const struct rfl_merge_options *o)
+struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row)
 {
-	const struct rfl_ledger_row *row = c->row;
+	const int64_t roofs = rfl_merge__roofs(row);
 
 	return (struct rfl_work_query){
 		.model = row->model,
@@ -151,7 +151,7 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 		.no_momentum =
 			row->momentum == 0, /* momentum is used unless the file specifies 0 */
 		.batch = rfl_merge__batch(row),
-		.processes = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1,
+		.processes = row->world_size > 1 && roofs > 0 ? row->world_size / roofs : 1,
 		.micro_batch = row->micro_batch,
 		.accum = row->accum,
 		.image_size = row->img_size,
@@ -161,12 +161,19 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 		.fused_attention = rfl_step_fused_attention(row),
 		.grad_clip = row->grad_clip > 0,
 		.autocast = row->autocast && *row->autocast,
-		.factor = o->factor,
-		.as = o->as,
 	};
 }
 
-/* The columns that query_of() reads. */
+static struct rfl_work_query query_of(const struct rfl_config *c, const struct rfl_merge_options *o)
+{
+	struct rfl_work_query query = rfl_work_query_of(c->row);
+
+	query.factor = o->factor;
+	query.as = o->as;
+	return query;
+}
+
+/* The columns that rfl_work_query_of() reads. */
 static const enum rfl_ledger_at of_work[] = {
 	RFL_LEDGER_AT_model,      RFL_LEDGER_AT_precision, RFL_LEDGER_AT_mode,
 	RFL_LEDGER_AT_optimizer,  RFL_LEDGER_AT_momentum,  RFL_LEDGER_AT_batch,

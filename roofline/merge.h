@@ -85,6 +85,9 @@ struct rfl_merge_options {
 			      failing */
 };
 
+/** The step of a row, for its count: on one roof, if the processes of a run have several. */
+struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row);
+
 struct rfl_merge_report {
 	size_t unjoined;       /**< captures without a configuration */
 	size_t other_captures; /**< captures of environments that are not selected */

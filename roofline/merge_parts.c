@@ -173,8 +173,6 @@ static int by_layer_name(const void *part, const void *layer)
 		      ((const struct rfl_work_layer *)layer)->name);
 }
 
-#define ROUNDING 1e-9
-
 /* Count the layers from the network. Report FLOPs in layers that the capture does not have. */
 static enum rfl_rc count_layers(struct rfl_merge_job *job, const struct rfl_config *c,
 				struct rfl_parts *parts, const struct rfl_work_query *query,
@@ -197,7 +195,7 @@ static enum rfl_rc count_layers(struct rfl_merge_job *job, const struct rfl_conf
 		p->work = bsearch(p, work->layers, work->n, sizeof(*work->layers), by_layer_name);
 		matched += p->work ? p->work->flops : 0;
 	}
-	if (matched < all * (1 - ROUNDING)) /* they are sums in different orders */
+	if (matched < all) /* both are sums in the order of the names */
 		rfl_buf_printf(&job->report->notes,
 			       "counters: %s has no ranges of layers with %.2g %% of the FLOPs of "
 			       "%s; it may be of another network\n",

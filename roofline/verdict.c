@@ -10,14 +10,11 @@
 
 #include "base/num.h"
 
-#define QUOTED(number)     #number
-#define PERCENT_OF(number) QUOTED(number) " %"
-
 const struct rfl_bound_words rfl_bound_words[RFL_BOUND_UNKNOWN] = {
 	[RFL_BOUND_MEMORY] = { "memory", "memory-bound", "" },
 	[RFL_BOUND_COMPUTE] = { "compute", "compute-bound", "" },
 	[RFL_BOUND_KNEE] = { "knee", "at the knee", "both ceilings limit" },
-	[RFL_BOUND_NEITHER] = { "neither", "below " PERCENT_OF(RFL_VERDICT_EXPLAINS) " of the roof",
+	[RFL_BOUND_NEITHER] = { "neither", "below " RFL_QUOTED(RFL_VERDICT_EXPLAINS) " % of the roof",
 				"neither ceiling explains the time" },
 	[RFL_BOUND_ABOVE] = { "above", "above the roof",
 			      "the bytes, the FLOPs or the ceiling are wrong" },

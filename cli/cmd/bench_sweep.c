@@ -369,8 +369,8 @@ enum rfl_rc rfl_sweep_put(struct rfl_cli *cli, const struct rfl_sweep_plan *plan
 		return rc ? rc : judge(plan, s, err);
 	}
 	rfl_buf_init(&out, 0);
-	rc = rfl_table_finish(t, format, &out, err);
-	if (rc == RFL_OK)
+	rfl_table_finish(t, format, &out);
+	if (!(rc = rfl_buf_check(&out, a->output, err)))
 		rc = rfl_file_write(a->output, rfl_buf_str(&out), out.len, err);
 	rfl_buf_fini(&out);
 	return rc ? rc : judge(plan, s, err);

@@ -30,7 +30,7 @@ static const struct rfl_opt opts[] = {
 		    "most comparisons"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
 	    .def = "samples_per_s", .help = "metric to compare"),
-	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = "2", .rmin = 0,
+	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = RFL_QUOTED(RFL_COMPARE_PERCENT), .rmin = 0,
 	    .rmax = 100, .help = "smallest relevant difference in percent"),
 	OPT(LIST, fail_if, .name = "fail-if", .meta = "VERDICT", .choices = failures,
 	    .help = "verdicts that lead to exit code 1"),

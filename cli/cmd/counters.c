@@ -64,9 +64,9 @@ static enum rfl_rc put_captures(struct rfl_cli *cli, const struct counters_args 
 	struct rfl_buf out;
 
 	rfl_buf_init(&out, (size_t)1 << 30);
-	enum rfl_rc rc = rfl_captures_render(captures, &view, &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
+	rfl_captures_render(captures, &view, &out);
+	const enum rfl_rc rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
+
 	rfl_buf_fini(&out);
 	return rc;
 }

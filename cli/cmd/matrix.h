@@ -125,9 +125,8 @@ struct rfl_matrix_share {
 
 /** Render a table for each environment and precision: a row per model, a column per batch size.
  * @param shares  one element per cell; cells without selected runs are omitted */
-enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
-				   const struct rfl_matrix_share *shares, enum rfl_format format,
-				   struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_matrix_grid_render(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
+			    enum rfl_format format, struct rfl_buf *out);
 
 /** A run that is not done. Strings are borrowed. */
 struct rfl_matrix_gap {
@@ -137,9 +136,8 @@ struct rfl_matrix_gap {
 
 /** Render a table with a row for each status and reason, in order of appearance: the first labels
  * and the number of runs. @param n  number of gaps; if 0, nothing is written */
-enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_matrix_gap *gaps,
-				   size_t n, enum rfl_format format, struct rfl_buf *out,
-				   struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_matrix_gap *gaps, size_t n,
+			    enum rfl_format format, struct rfl_buf *out);
 
 /* ---- remaining time ---- */
 

@@ -545,10 +545,11 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 		}
 		gaps[n++] = gap;
 	}
-	if (!job->a->quiet &&
-	    ((rc = rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out, err)) ||
-	     (rc = rfl_cli_put(job->cli, &out, "runs that are not done", err))))
-		goto done;
+	if (!job->a->quiet) {
+		rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out);
+		if ((rc = rfl_cli_put(job->cli, &out, "runs that are not done", err)))
+			goto done;
+	}
 
 	/* The last run may have been killed after writing to metrics.csv, but before writing to
 	 * metrics.jsonl. Do not change the files of other programs. */

@@ -82,14 +82,13 @@ static void arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *s
 }
 
 /* Render one table. @param batches scratch space for n elements */
-static enum rfl_rc put_grid(const struct place *places, size_t n, int64_t *batches,
-			    enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
+static void put_grid(const struct place *places, size_t n, int64_t *batches, enum rfl_format format,
+		     struct rfl_buf *out)
 {
 	struct rfl_column *columns;
 	struct rfl_table *t;
 	char(*titles)[24], text[128];
 	size_t nbatches = 0;
-	enum rfl_rc rc;
 
 	for (size_t i = 0; i < n; i++)
 		batches[i] = places[i].cell->batch;
@@ -127,30 +126,26 @@ static enum rfl_rc put_grid(const struct place *places, size_t n, int64_t *batch
 	rfl_buf_printf(out, "%s%s%s, %s\n\n", out->len ? "\n" : "",
 		       format == RFL_FORMAT_MD ? "## " : "", places[0].cell->env,
 		       places[0].cell->precision);
-	rc = rfl_table_finish(t, format, out, err);
+	rfl_table_finish(t, format, out);
 	free(titles);
 	free(columns);
-	return rc;
 }
 
-enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
-				   const struct rfl_matrix_share *shares, enum rfl_format format,
-				   struct rfl_buf *out, struct rfl_err *err)
+void rfl_matrix_grid_render(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
+			    enum rfl_format format, struct rfl_buf *out)
 {
 	struct place *places = rfl_alloc_array(m->ncells, sizeof(*places));
 	int64_t *batches = rfl_alloc_array(m->ncells, sizeof(*batches));
 	size_t n = 0;
-	enum rfl_rc rc = RFL_OK;
 
 	arrange(m, shares, places, &n);
-	for (size_t begin = 0, end; rc == RFL_OK && begin < n; begin = end) {
+	for (size_t begin = 0, end; begin < n; begin = end) {
 		for (end = begin; end < n && places[end].keys[TABLE] == places[begin].keys[TABLE];)
 			end++;
-		rc = put_grid(&places[begin], end - begin, batches, format, out, err);
+		put_grid(&places[begin], end - begin, batches, format, out);
 	}
 	free(places);
 	free(batches);
-	return rc;
 }
 
 /* ---- runs that are not done ---- */
@@ -168,15 +163,13 @@ struct reason {
 	size_t n;
 };
 
-enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_matrix_gap *gaps,
-				   size_t n, enum rfl_format format, struct rfl_buf *out,
-				   struct rfl_err *err)
+void rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_matrix_gap *gaps, size_t n,
+			    enum rfl_format format, struct rfl_buf *out)
 {
 	struct reason *reasons = rfl_alloc_array(n, sizeof(*reasons));
 	struct rfl_table *t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
 	struct rfl_texts known = { .arena = NULL };
 	struct rfl_buf text = { .len = 0 };
-	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0, k; i < n; i++) {
 		rfl_buf_reset(&text);
@@ -201,15 +194,13 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_
 		rfl_table_text(t, r->first[0]->status);
 		rfl_table_text(t, r->first[0]->reason);
 	}
-	if (n > 0) {
-		rc = rfl_table_finish(t, format, out, err);
-		t = NULL;
-	}
+	if (n > 0)
+		rfl_table_finish(t, format, out);
+	else
+		rfl_table_free(t);
 	rfl_texts_fini(&known);
 	rfl_buf_fini(&text);
-	rfl_table_free(t);
 	free(reasons);
-	return rc;
 }
 
 struct status {
@@ -232,16 +223,13 @@ static bool has_row(const struct rfl_matrix_run *run)
 	return run->ok + run->failed > 0;
 }
 
-static enum rfl_rc render_for_people(const struct status *s, enum rfl_format format,
-				     struct rfl_buf *out, struct rfl_err *err)
+static void render_for_people(const struct status *s, enum rfl_format format, struct rfl_buf *out)
 {
 	struct rfl_matrix_gap *gaps = rfl_alloc_array(s->pick->n, sizeof(*gaps));
 	struct rfl_table *twice = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
 	size_t ngaps = 0;
-	enum rfl_rc rc = rfl_matrix_grid_render(s->m, s->shares, format, out, err);
 
-	if (rc)
-		goto done;
+	rfl_matrix_grid_render(s->m, s->shares, format, out);
 	for (size_t i = 0; i < s->pick->n; i++) {
 		const struct rfl_matrix_run *run = &s->cover->runs[s->pick->runs[i]];
 		char label[RFL_LABEL_MAX + 1];
@@ -261,11 +249,11 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 	}
 	if (s->done || s->failed) { /* omit a list of all runs */
 		rfl_buf_puts(out, ngaps ? "\n" : "");
-		rc = rfl_matrix_gaps_render(s->m, gaps, ngaps, format, out, err);
+		rfl_matrix_gaps_render(s->m, gaps, ngaps, format, out);
 	}
-	if (rc == RFL_OK && rfl_table_rows(twice)) {
+	if (rfl_table_rows(twice)) {
 		rfl_buf_putc(out, '\n');
-		rc = rfl_table_render(twice, format, out, err);
+		rfl_table_render(twice, format, out);
 	}
 	rfl_buf_printf(out, "\n%s: %zu of %zu runs ok", s->m->name, s->done, s->pick->n);
 	if (s->cover->foreign)
@@ -275,10 +263,8 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 		rfl_buf_printf(out, ", %zu with labels of this matrix but other options",
 			       s->cover->stale);
 	rfl_buf_putc(out, '\n');
-done:
 	rfl_table_free(twice);
 	free(gaps);
-	return rc;
 }
 
 /* The row of a cell in csv and json. */
@@ -313,8 +299,7 @@ static const struct rfl_column cell_columns[] = {
 };
 
 /* Render a table with a row for each cell. */
-static enum rfl_rc render_for_programs(const struct status *s, enum rfl_format format,
-				       struct rfl_buf *out, struct rfl_err *err)
+static void render_for_programs(const struct status *s, enum rfl_format format, struct rfl_buf *out)
 {
 	struct rfl_table *t = rfl_table_new(cell_columns, RFL_ARRAY_LEN(cell_columns));
 	struct rfl_buf reasons; /* "run2: oom: no memory left; run3: missing" */
@@ -354,7 +339,7 @@ static enum rfl_rc render_for_programs(const struct status *s, enum rfl_format f
 			1, sizeof(struct cell));
 	}
 	rfl_buf_fini(&reasons);
-	return rfl_table_finish(t, format, out, err);
+	rfl_table_finish(t, format, out);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -386,11 +371,11 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		s.done += ok;
 		s.failed += failed;
 	}
-	rc = rfl_format_for_people(format) ? render_for_people(&s, format, &out, err)
-					   : render_for_programs(&s, format, &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(cli, format, &out, "status", err);
-	if (rc)
+	if (rfl_format_for_people(format))
+		render_for_people(&s, format, &out);
+	else
+		render_for_programs(&s, format, &out);
+	if ((rc = rfl_cli_put_as(cli, format, &out, "status", err)))
 		goto done;
 	if (view.size == 0)
 		rfl_log(RFL_LOG_INFO,

@@ -2,6 +2,7 @@
 #include "cli/cmd/matrix.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,7 +19,7 @@
 struct report_args {
 	struct rfl_cli_runs_args in;
 	const char *peaks, *complexity_json, *matrix, *output, *title, *as;
-	struct rfl_opt_list points, counters, env;
+	struct rfl_opt_list points, counters, env, figures;
 	int kind, factor, paper;
 };
 
@@ -42,6 +43,9 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
 	    .help = "matrix of the runs, to list missing runs"),
 	OPT(LIST, env, .name = "env", .meta = "FILE", .help = "env.json files of 'roofline env'"),
+	OPT(LIST, figures, .name = "figures", .meta = "DIR",
+	    .help = "folders with figures of 'roofline plot' to add, as SVG or, in a PDF, as PNG; "
+		    "those that the report draws itself are not added again"),
 	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE", .required = true,
 	    .help = "file to write; its suffix selects the format: .md (with SVG figures next to "
 		    "it), .html (everything in one file) or .pdf"),
@@ -69,15 +73,13 @@ struct job {
 	struct rfl_arena *arena;  /* owns the strings and lists below */
 	struct rfl_report report; /* with the inputs, which the job owns */
 	struct rfl_report_file *files;
+	size_t files_cap;
+	struct rfl_report_picture *pictures;
+	size_t pictures_cap;
 	struct rfl_captures captures;
 	struct rfl_matrix_coverage coverage;
 	json_t **envs;
 };
-
-static enum rfl_rc no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
-}
 
 /* Check that an input exists, and add it to the list of files with its fingerprint.
  * @param command  the command that writes such files; NULL: the user does */
@@ -85,22 +87,18 @@ static enum rfl_rc add_file(struct job *j, const char *path, const char *content
 			    const char *command, struct rfl_err *err)
 {
 	enum rfl_rc rc = command ? rfl_cli_need_file(path, command, err) : RFL_OK;
-	struct rfl_buf text;
 	char hash[17];
 
-	rfl_buf_init(&text, 0);
-	if (rc == RFL_OK && (rc = rfl_file_read(path, &text, err)) == RFL_OK) {
-		rfl_hash64_text(rfl_hash64(0, rfl_buf_str(&text), text.len), hash);
-		j->files[j->report.nfiles] = (struct rfl_report_file){
-			.path = path,
-			.contents = contents,
-			.command = command,
-			.hash = rfl_arena_strdup(j->arena, hash),
-		};
-		rc = j->files[j->report.nfiles++].hash ? RFL_OK : no_memory(err);
-	}
-	rfl_buf_fini(&text);
-	return rc;
+	if (rc || (rc = rfl_file_hash(path, hash, err)))
+		return rc;
+	rfl_reserve(&j->files, &j->files_cap, j->report.nfiles + 1);
+	j->files[j->report.nfiles++] = (struct rfl_report_file){
+		.path = path,
+		.contents = contents,
+		.command = command,
+		.hash = rfl_arena_strdup(j->arena, hash),
+	};
+	return RFL_OK;
 }
 
 /* Add the remedy to a message about a damaged file, which is the last one of the list. */
@@ -146,7 +144,7 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	if (rc == RFL_OK && metrics->n)
 		rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
 					  RFL_ROWS_WHOLE, &j->report.runs, &j->report.repeats, err);
-	if (metrics->n == 1)
+	if (rc == RFL_OK && metrics->n == 1)
 		j->report.runs_hash = j->files[0].hash;
 	if (rc || !j->args->matrix)
 		return rc;
@@ -164,48 +162,47 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 }
 
 /* Append a point to a list, which borrows its texts; create the list if necessary. */
-static enum rfl_rc take_point(struct rfl_points **list, size_t *cap, const struct rfl_point *p,
-			      const char *hash, struct rfl_err *err)
+static void take_point(struct rfl_points **list, size_t *cap, const struct rfl_point *p)
 {
-	enum rfl_rc rc;
-
-	if (!*list && !(*list = rfl_points_new(0)))
-		return no_memory(err);
-	if ((rc = rfl_grow(&(*list)->points, cap, (*list)->n + 1, SIZE_MAX, err)))
-		return rc;
-	if (!(*list)->hash[0])
-		(void)snprintf((*list)->hash, sizeof((*list)->hash), "%s", hash);
+	if (!*list)
+		*list = rfl_points_new(0);
+	rfl_reserve(&(*list)->points, cap, (*list)->n + 1);
 	(*list)->points[(*list)->n++] = *p;
-	return RFL_OK;
 }
 
 static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], struct rfl_err *err)
 {
-	struct rfl_points *file = NULL;
+	struct rfl_points *file = NULL, *steps = j->report.points;
 	enum rfl_rc rc = add_file(j, path, "points", "roofline points --output FILE", err);
+	size_t kept = 0;
 
-	if (rc == RFL_OK)
-		rc = rfl_points_load(path, &file, err);
-	for (size_t i = 0; rc == RFL_OK && i < file->n; i++) {
-		const bool part = file->points[i].part;
+	if (rc || (rc = rfl_points_load(path, &file, err)))
+		return again(j, rc, err);
+	for (size_t i = 0; i < file->n; i++) {
+		const struct rfl_point *p = &file->points[i];
 
-		if (!rfl_report_shows(j->report.kind, file->points[i].model,
-				      file->points[i].context_length))
+		if (!rfl_report_shows(j->report.kind, p->model, p->context_length))
 			continue;
-		if (!part && (!j->report.points_path ||
-			      !j->report.points)) /* the file whose fingerprint is listed */
-			j->report.points_path = path;
-		rc = take_point(part ? &j->report.parts : &j->report.points, &caps[part],
-				&file->points[i], part ? "" : file->hash, err);
+		if (p->part)
+			take_point(&j->report.parts, &caps[1], p);
+		else if (steps)
+			take_point(&steps, &caps[0], p);
+		else
+			file->points[kept++] = *p;
 	}
-	if (rc == RFL_OK && file->n == 0 && !j->report.points_path)
-		j->report.points_path = path; /* the report names it */
-	if (file) {                           /* the lists refer to its texts */
-		rfl_arena_join(j->arena, file->arena);
-		file->arena = NULL;
+	if (kept || (file->n == 0 && !j->report.points_path))
+		j->report.points_path =
+			path; /* its fingerprint is listed, or it is named as empty */
+	if (kept) {
+		caps[0] = file->n;
+		file->n = kept;
+		j->report.points = file;
+		return RFL_OK;
 	}
+	rfl_arena_join(j->arena, file->arena); /* the lists refer to its texts */
+	file->arena = NULL;
 	rfl_points_free(file);
-	return again(j, rc, err);
+	return RFL_OK;
 }
 
 static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
@@ -306,19 +303,63 @@ static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
 	return again(j, rc, err);
 }
 
+static bool is_svg(const char *path)
+{
+	return rfl_span_ends(rfl_span_of(path), ".svg");
+}
+
+static bool is_png(const char *path)
+{
+	return rfl_span_ends(rfl_span_of(path), ".png");
+}
+
+/* Read the figures of a folder: of those with the same name, the SVG file, which a PDF cannot show.
+ */
+static enum rfl_rc load_figures(struct job *j, struct rfl_err *err)
+{
+	const struct rfl_opt_list *dirs = &j->args->figures;
+	const bool pdf = j->report.format == RFL_FORMAT_PDF;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < 2 * dirs->n && rc == RFL_OK; i++) {
+		const char *dir = dirs->items[i / 2], **paths = NULL;
+		const bool svg = i % 2 == 0;
+		size_t n = 0;
+
+		if (!rfl_dir_exists(dir))
+			return rfl_fail(err, RFL_EIO, 0, "--figures: %s: no such folder", dir);
+		if (!(svg && pdf))
+			rc = rfl_dir_list(dir, svg ? is_svg : is_png, j->arena, &paths, &n, err);
+		for (size_t k = 0; k < n && rc == RFL_OK; k++) {
+			const int stem = (int)strlen(paths[k]) - 4;
+			struct rfl_report_picture *p;
+
+			if (!svg && !pdf &&
+			    rfl_file_exists(rfl_arena_printf(j->arena, "%.*s.svg", stem, paths[k])))
+				continue;
+			if ((rc = add_file(j, paths[k], "figure", "roofline plot", err)))
+				break;
+			rfl_reserve(&j->pictures, &j->pictures_cap, j->report.npictures + 1);
+			p = &j->pictures[j->report.npictures++];
+			*p = (struct rfl_report_picture){ .name = rfl_path_base(paths[k]) };
+			rc = rfl_file_read(paths[k], &p->file, err);
+		}
+	}
+	return rc;
+}
+
 /* The command line, for the report. */
 static const char *command_of(struct job *j, const struct rfl_cli *cli)
 {
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 	const char *text;
 
-	rfl_buf_init(&out, 0);
 	rfl_buf_puts(&out, "roofline");
 	for (int i = 1; i < cli->argc; i++) {
 		rfl_buf_putc(&out, ' ');
 		rfl_text_shell_word(cli->argv[i], &out);
 	}
-	text = out.failed ? NULL : rfl_arena_strdup(j->arena, rfl_buf_str(&out));
+	text = rfl_arena_strdup(j->arena, rfl_buf_str(&out));
 	rfl_buf_fini(&out);
 	return text;
 }
@@ -344,7 +385,7 @@ static enum rfl_rc take_output(struct job *j, struct rfl_err *err)
 	if ((rc = rfl_page_check(j->report.format, err)))
 		return rc;
 	j->report.stem = rfl_arena_printf(j->arena, "%.*s", (int)(dot - base), base);
-	return j->report.stem ? RFL_OK : no_memory(err);
+	return RFL_OK;
 }
 
 #define MARK "<!-- roofline report "
@@ -362,13 +403,11 @@ static void put_mark(struct rfl_buf *out)
 static enum rfl_rc check_unchanged(const char *path, struct rfl_err *err)
 {
 	const size_t len = sizeof(MARK) - 1 + 16 + sizeof(" -->\n") - 1;
-	struct rfl_buf old, mark;
+	struct rfl_buf old = { .len = 0 }, mark = old;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_file_exists(path))
 		return RFL_OK;
-	rfl_buf_init(&old, 0);
-	rfl_buf_init(&mark, 0);
 	if ((rc = rfl_file_read(path, &old, err)) == RFL_OK && old.len > 0) {
 		const size_t rest = old.len >= len ? old.len - len : 0;
 
@@ -392,10 +431,9 @@ static enum rfl_rc write_all(struct rfl_cli *cli, struct job *j, const struct rf
 {
 	const char *path = j->args->output;
 	const int dir = (int)(rfl_path_base(path) - path);
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&out, 0);
 	if ((rc = check_unchanged(path, err)) || (rc = rfl_page_write(page, &out, err)) ||
 	    (rc = rfl_file_mkdirs_for(path, err)))
 		goto done;
@@ -411,7 +449,7 @@ static enum rfl_rc write_all(struct rfl_cli *cli, struct job *j, const struct rf
 		if (b->kind != RFL_BLOCK_FIGURE && b->kind != RFL_BLOCK_PICTURE)
 			continue;
 		name = rfl_arena_printf(j->arena, "%.*s%s", dir, path, b->name);
-		rc = name ? rfl_file_write(name, b->body, strlen(b->body), err) : no_memory(err);
+		rc = rfl_file_write(name, b->body, b->body_len, err);
 		if (rc == RFL_OK)
 			rfl_cli_printf(cli, "%s\n", name);
 	}
@@ -430,22 +468,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	enum rfl_rc rc;
 
 	rfl_captures_init(&j.captures);
-	if (j.arena) {
-		j.files = rfl_arena_array(
-			j.arena, a->in.metrics.n + a->points.n + a->counters.n + a->env.n + 3,
-			sizeof(*j.files));
-		j.envs = rfl_arena_array(j.arena, a->env.n + 1, sizeof(json_t *));
-		j.report.command = command_of(&j, cli);
-	}
-	if (!j.files || !j.envs || !j.report.command) {
-		rc = no_memory(err);
-		goto done;
-	}
+	j.envs = rfl_arena_array(j.arena, a->env.n, sizeof(json_t *));
+	j.report.command = command_of(&j, cli);
 	j.report.kind = (enum rfl_report_kind)a->kind;
 	j.report.title = a->title;
 	j.report.version = RFL_VERSION;
 	j.report.data_dir = cli->data_dir;
-	j.report.files = j.files;
 	j.report.envs = j.envs;
 	j.report.factor = (enum rfl_train_factor)a->factor;
 	if (a->as && rfl_peer_find(a->as, &j.report.peer, err) != RFL_OK) {
@@ -455,18 +483,19 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	}
 	if ((rc = take_output(&j, err)) || (rc = load_runs(&j, err)) ||
 	    (rc = load_roofline(&j, err)) || (rc = load_counts(&j, err)) ||
-	    (rc = rfl_report_build(&j.report, &page, err)))
+	    (rc = load_figures(&j, err)))
+		goto done;
+	j.report.files = j.files;
+	j.report.pictures = j.pictures;
+	if ((rc = rfl_report_build(&j.report, &page, err)))
 		goto done;
 	page->letter = a->paper == 1;
-	if (cli->data_dir &&
-	    !(page->font_dir = rfl_arena_printf(j.arena, "%s/fonts", cli->data_dir))) {
-		rc = no_memory(err);
-		goto done;
-	}
+	if (cli->data_dir)
+		page->font_dir = rfl_arena_printf(j.arena, "%s/fonts", cli->data_dir);
 	rc = write_all(cli, &j, page, err);
 done:
 	rfl_page_free(page);
-	for (size_t i = 0; j.envs && i < a->env.n; i++)
+	for (size_t i = 0; i < a->env.n; i++)
 		json_decref(j.envs[i]);
 	json_decref(j.report.complexity);
 	json_decref(j.report.peaks_json);
@@ -478,6 +507,10 @@ done:
 	rfl_points_free(j.report.points);
 	rfl_repeats_free(j.report.repeats);
 	rfl_runs_free(j.report.runs);
+	for (size_t i = 0; i < j.report.npictures; i++)
+		rfl_buf_fini(&j.pictures[i].file);
+	free(j.pictures);
+	free(j.files);
 	rfl_arena_free(j.arena);
 	return rc;
 }
@@ -489,8 +522,9 @@ const struct rfl_cmd rfl_cmd_report = {
 		"Combines the files of the other commands into one document: design, environment, "
 		"complexity, throughput, phases, counters, ceilings, rooflines, points, an "
 		"analysis, limitations, commands, and the fingerprints of the files. Nothing is "
-		"measured. If the file for a section is missing, the section names the command "
-		"that writes it.\n\nAn HTML report is one self-contained file that loads "
+		"measured. Sections without input are omitted; a list at the end says which "
+		"inputs are missing and which commands create them.\n\nAn HTML report is one "
+		"self-contained file that loads "
 		"nothing. The same input always gives an identical report. The paths of the "
 		"written files are printed on standard output.",
 	.example = "roofline report --metrics logs/metrics.csv --points roofline_points.csv "

@@ -68,6 +68,7 @@ static const struct step {
 	  "[{\"format\": [\"png\", \"svg\"]}, {\"kind\": \"throughput\"}]" },
 	{ "report --title $title --metrics $logs/metrics.csv --points $points --peaks $peaks "
 	  "--matrix $matrix --complexity-json $summaries/summary.json --env $record "
+	  "--figures $figures "
 	  "--output $out/report.html",
 	  "[{}]" },
 };
@@ -81,10 +82,11 @@ struct list {
 /* clang-format off */
 /* The variables. `backend` is that of `env`, if its ceilings are not those of a processor; `image` is
  * the image size of all cells (none if they differ); `context` lists the context lengths (none if a
- * cell uses its model's default); `record` is the file of the environments (none if there is none). */
+ * cell uses its model's default); `record` is the file of the environments, `figures` the folder of the
+ * figures (none if there is none). */
 #define VARIABLES(X) \
 	X(matrix) X(logs) X(out) X(peaks) X(points) X(summaries) X(title) X(env) X(backend) X(envs) \
-	X(models) X(batches) X(image) X(context) X(record)
+	X(models) X(batches) X(image) X(context) X(record) X(figures)
 #define INDEX(name) VAR_##name,
 #define NAME(name) #name,
 /* clang-format on */
@@ -265,6 +267,7 @@ static void read_study(struct study *s)
 	set_output(s, VAR_summaries, TEXT(s, "%s/model_summaries", logs));
 	set_output(s, VAR_points, TEXT(s, "%s/roofline_points.csv", out));
 	set_output(s, VAR_record, TEXT(s, "%s/env.json", logs));
+	set_output(s, VAR_figures, TEXT(s, "%s/figures", out));
 }
 
 /* The value of an option of a cell; "0", the model's default, if there is none. */
@@ -606,8 +609,10 @@ static void run_step(struct study *s, int at)
 	if (!defaults)
 		(void)kept(s, NULL);
 	entries = entries ? entries : defaults;
-	if (real)
+	if (real) {
 		s->vars[VAR_record].n = access(s->vars[VAR_record].items[0], F_OK) == 0;
+		s->vars[VAR_figures].n = rfl_dir_exists(s->vars[VAR_figures].items[0]);
+	}
 	if (at == STEP_POINTS && real && !option_of(entries, "peaks") && access(peaks, F_OK) != 0)
 		FAIL(s, RFL_EMISSING,
 		     "%s: no such file; run step 'peaks', or enter ceilings with 'roofline peaks "

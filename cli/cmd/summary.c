@@ -116,19 +116,20 @@ typedef enum rfl_rc render_fn(const void *what, enum rfl_format format, const ch
 static enum rfl_rc render_repeats(const void *what, enum rfl_format format, const char *lines,
 				  struct rfl_buf *out, struct rfl_err *err)
 {
-	return format == RFL_FORMAT_MD
-		       ? rfl_repeats_markdown(what, lines, out, err)
-		       : rfl_table_finish(
-				 rfl_repeats_table(what, rfl_format_for_people(format), lines),
-				 format, out, err);
+	if (format == RFL_FORMAT_MD)
+		return rfl_repeats_markdown(what, lines, out, err);
+	rfl_table_finish(rfl_repeats_table(what, rfl_format_for_people(format), lines), format,
+			 out);
+	return RFL_OK;
 }
 
 static enum rfl_rc render_points(const void *what, enum rfl_format format, const char *lines,
 				 struct rfl_buf *out, struct rfl_err *err)
 {
 	(void)lines;
-	return rfl_table_finish(rfl_points_summary(what, rfl_format_for_people(format)), format,
-				out, err);
+	(void)err;
+	rfl_table_finish(rfl_points_summary(what, rfl_format_for_people(format)), format, out);
+	return RFL_OK;
 }
 
 /* Write the files of --output-dir, and print the result.

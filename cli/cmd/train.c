@@ -211,9 +211,8 @@ static enum rfl_rc add_table(json_t *document, const char *key, struct rfl_table
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
-	rc = rfl_table_finish(take_table, RFL_FORMAT_JSON, &text, err);
-	if (rc == RFL_OK)
-		rc = rfl_json_loads(rfl_buf_str(&text), text.len, key, &value, err);
+	rfl_table_finish(take_table, RFL_FORMAT_JSON, &text);
+	rc = rfl_json_loads(rfl_buf_str(&text), text.len, key, &value, err);
 	rfl_buf_fini(&text);
 	if (rc == RFL_OK && json_object_set_new(document, key, value) != 0)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", key);
@@ -296,21 +295,21 @@ static enum rfl_rc render(const struct rfl_cli *cli, const struct rfl_run_config
 		epochs += all[i].epochs->n;
 	if (rfl_format_for_people(format) && epochs == 0)
 		return RFL_OK; /* the messages say why */
-	rc = rfl_table_finish(rfl_training_epochs(all, n), format, out, err);
-	if (rc || format == RFL_FORMAT_CSV)
-		return rc;
+	rfl_table_finish(rfl_training_epochs(all, n), format, out);
+	if (format == RFL_FORMAT_CSV)
+		return RFL_OK;
 	rfl_buf_putc(out, '\n');
 	devices = rfl_training_devices(all, n, false);
 	if (c->lr_step > 0)
 		rfl_table_note(devices, "The learning rate is multiplied by %g every %lld epoch%s.",
 			       c->lr_gamma, (long long)c->lr_step, c->lr_step == 1 ? "" : "s");
-	rc = rfl_table_finish(devices, format, out, err);
+	rfl_table_finish(devices, format, out);
 	json_object_foreach(json_object_get(environments, "environments"), env, record)
 	{
 		rfl_buf_putc(out, '\n');
 		rfl_env_page(environments, env, true, out);
 	}
-	return rc;
+	return RFL_OK;
 }
 
 static enum rfl_rc write_files(const struct rfl_cli *cli, const struct rfl_run_config *c,

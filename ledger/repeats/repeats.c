@@ -40,6 +40,12 @@ struct builder {
 	const struct rfl_runs *runs;
 	const struct rfl_repeats_options *o;
 	struct rfl_row_index configs, labels;
+	/* Configurations by the facts that all have: lists in the order of appearance. */
+	struct rfl_row_index names;
+	struct list {
+		size_t first, last;
+	} * lists;    /* of each name */
+	size_t *next; /* configuration of the same name; SIZE_MAX: none */
 	size_t nentries;
 	struct entry *entries;
 	size_t *last;   /* last entry of each label; SIZE_MAX: none */
@@ -242,6 +248,38 @@ static void replace_before(struct builder *b, struct entry *e)
 	rfl_buf_puts(b->notes, "); they are averaged separately\n");
 }
 
+static const enum rfl_ledger_at naming[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
+					     RFL_LEDGER_AT_precision, RFL_LEDGER_AT_batch };
+
+static uint64_t name_hash(const void *row)
+{
+	return rfl_ledger_hash(naming, RFL_ARRAY_LEN(naming), row);
+}
+
+static bool name_alike(const void *a, const void *b)
+{
+	return rfl_ledger_same(naming, RFL_ARRAY_LEN(naming), a, b);
+}
+
+/* Get the number of a configuration; a new one is appended to the list of its name. */
+static enum rfl_rc put_config(struct builder *b, const struct rfl_ledger_row *row, size_t *ret,
+			      struct rfl_err *err)
+{
+	const size_t nconfigs = b->configs.n, nnames = b->names.n;
+	size_t name;
+	enum rfl_rc rc = rfl_row_index_put(&b->configs, row, ret, err);
+
+	if (rc || b->configs.n == nconfigs || (rc = rfl_row_index_put(&b->names, row, &name, err)))
+		return rc;
+	b->next[*ret] = SIZE_MAX;
+	if (b->names.n > nnames)
+		b->lists[name].first = *ret;
+	else
+		b->next[b->lists[name].last] = *ret;
+	b->lists[name].last = *ret;
+	return RFL_OK;
+}
+
 /* Add a run if it is ok. */
 static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
@@ -276,7 +314,7 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 		return RFL_OK;
 	}
 	*e = (struct entry){ .run = run, .before = SIZE_MAX };
-	rc = rfl_row_index_put(&b->configs, run->like, &e->config, err);
+	rc = put_config(b, run->like, &e->config, err);
 	if (rc == RFL_OK && names_a_run(run)) {
 		rc = rfl_row_index_put(&b->labels, run, &label, err);
 		if (rc != RFL_OK)
@@ -306,6 +344,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 		leave_out(b, MADE_GOOD, run);
 		return RFL_OK;
 	}
+	b->r->failed[b->r->nfailed++] = run;
 	if (note(b, FAILED, "failed", run)) {
 		rfl_buf_printf(b->notes, ": %s%s%s", row->status ? row->status : "no status",
 			       row->error_text ? ": " : "", row->error_text ? row->error_text : "");
@@ -318,14 +357,12 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 	/* If parts of its configuration are unknown, use the first one that matches the known
 	 * parts. */
 	config = rfl_row_index_find(&b->configs, row);
-	for (i = 0; config == SIZE_MAX && i < b->configs.n; i++) {
-		const struct rfl_ledger_row *other = b->configs.rows[i];
-
-		if (other->batch == row->batch && rfl_facts_agree(other, row, identity))
-			config = i;
-	}
+	if (config == SIZE_MAX && (i = rfl_row_index_find(&b->names, row)) != SIZE_MAX)
+		for (config = b->lists[i].first; config != SIZE_MAX; config = b->next[config])
+			if (rfl_facts_agree(b->configs.rows[config], row, identity))
+				break;
 	if (config == SIZE_MAX)
-		rc = rfl_row_index_put(&b->configs, row, &config, err);
+		rc = put_config(b, row, &config, err);
 	if (rc == RFL_OK)
 		b->failed[config]++;
 	return rc;
@@ -352,6 +389,7 @@ static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
 		used += r->configs[i].n;
 		r->configs[i].n = 0;
 	}
+	r->nruns = used;
 	for (size_t i = 0; i < b->nentries; i++) {
 		const struct entry *e = &b->entries[i];
 		struct rfl_repeats_config *c = &r->configs[e->config];
@@ -525,6 +563,7 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 		.configs = { .hash = rfl_facts_hash,
 			     .alike = o->losses ? rfl_facts_repeat_losses : rfl_facts_repeats },
 		.labels = { .hash = label_hash, .alike = label_alike },
+		.names = { .hash = name_hash, .alike = name_alike },
 	};
 	const enum rfl_ledger_at of = o->metric->column;
 	const bool rate = of == RFL_LEDGER_AT_samples_per_s || of == RFL_LEDGER_AT_tokens_per_s ||
@@ -533,15 +572,14 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 	size_t lack = 0;
 	enum rfl_rc rc = RFL_OK;
 
-	b.r = calloc(1, sizeof(*b.r));
+	b.r = rfl_alloc_array(1, sizeof(*b.r));
 	b.entries = rfl_alloc_array(n, sizeof(*b.entries));
 	b.last = rfl_alloc_array(n, sizeof(*b.last));
 	b.failed = rfl_alloc_array(n, sizeof(*b.failed));
-	if (!b.r || !b.entries || !b.last || !b.failed) {
-		rc = rfl_no_memory(err, "summary of runs");
-		goto done;
-	}
+	b.lists = rfl_alloc_array(n, sizeof(*b.lists));
+	b.next = rfl_alloc_array(n, sizeof(*b.next));
 	b.r->metric = o->metric;
+	b.r->failed = rfl_alloc_array(n, sizeof(*b.r->failed));
 	rfl_buf_init(&b.r->notes, 0);
 	b.notes = &b.r->notes;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(o->filters); i++)
@@ -590,6 +628,9 @@ done:
 	rfl_repeats_free(b.r);
 	rfl_row_index_fini(&b.configs);
 	rfl_row_index_fini(&b.labels);
+	rfl_row_index_fini(&b.names);
+	free(b.lists);
+	free(b.next);
 	free(b.entries);
 	free(b.last);
 	free(b.failed);
@@ -603,5 +644,6 @@ void rfl_repeats_free(struct rfl_repeats *r)
 	rfl_buf_fini(&r->notes);
 	free(r->configs);
 	free(r->runs);
+	free(r->failed);
 	free(r);
 }

@@ -254,6 +254,27 @@ static void hashes(void **state)
 	assert_string_equal(text, "05944171f73967e8");
 }
 
+/* The fingerprint of a file of any size is that of its bytes. */
+static void hash_of_a_file(void **state)
+{
+	struct rfl_buf numbers = { .len = 0 };
+	struct rfl_err err = RFL_ERR_INIT;
+	char text[17], expected[17];
+
+	for (int i = 0; i < 100000; i++)
+		rfl_buf_printf(&numbers, "%d,", i);
+	assert_ok(rfl_file_hash(write_file(*state, "a.txt", "foobar"), text, &err), &err);
+	assert_string_equal(text, "85944171f73967e8");
+	rfl_hash64_text(rfl_hash64(0, numbers.data, numbers.len), expected);
+	assert_ok(rfl_file_hash(write_file(*state, "b.txt", numbers.data), text, &err), &err);
+	assert_string_equal(text, expected);
+	assert_ok(rfl_file_hash(write_file(*state, "empty", ""), text, &err), &err);
+	assert_string_equal(text, "cbf29ce484222325");
+	assert_int_equal(rfl_file_hash(*state, text, &err), RFL_EIO);
+	assert_says(&err, "this is a folder, not a file");
+	rfl_buf_fini(&numbers);
+}
+
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
 /* In a folder that others may write to, a link may point at any file of ours. */
@@ -501,6 +522,7 @@ int main(void)
 		in_tmpdir(makes_folders),
 		cmocka_unit_test(paths),
 		in_tmpdir(hashes),
+		in_tmpdir(hash_of_a_file),
 		in_tmpdir(links_of_others_are_not_followed),
 		in_tmpdir(folders_behind_links_of_others_are_not_used),
 		in_tmpdir(a_found_file_is_ours),

@@ -20,7 +20,7 @@ static struct rfl_page *page_of(enum rfl_format format)
 	struct rfl_page *p = rfl_page_new(format, BAD, "roofline 0");
 
 	assert_non_null(p);
-	rfl_page_heading(p, 2, "Section %s", BAD);
+	rfl_page_section(p, "Section %s", BAD);
 	rfl_page_text(p, RFL_BLOCK_PARAGRAPH, "%s", BAD);
 	rfl_page_text(p, RFL_BLOCK_ITEM, "one");
 	rfl_page_text(p, RFL_BLOCK_ITEM, "two\nlines");
@@ -56,12 +56,10 @@ static size_t count(const char *text, const char *word)
 static void html_escapes_everything(void **state)
 {
 	struct rfl_page *p = page_of(RFL_FORMAT_HTML);
-	struct rfl_buf out, json;
+	struct rfl_buf out;
 
 	(void)state;
-	rfl_buf_init(&json, 0);
-	rfl_buf_puts(&json, "{\"a\":\"</script><!--\"}");
-	rfl_page_data(p, &json);
+	rfl_buf_puts(&p->data, "{\"a\":\"</script><!--\"}");
 	write_page(p, &out);
 	assert_non_null(strstr(out.data, "\n<script>"));
 	*strstr(out.data, "\n<script>") = '\0'; /* the program, whose comments may have tags */
@@ -81,14 +79,12 @@ static void html_escapes_everything(void **state)
 static void data_reads_back(void **state)
 {
 	struct rfl_page *p = page_of(RFL_FORMAT_HTML);
-	struct rfl_buf out, json;
+	struct rfl_buf out;
 	const char *begin, *end;
 	json_t *root;
 
 	(void)state;
-	rfl_buf_init(&json, 0);
-	rfl_buf_puts(&json, "{\"a\":\"</script><!--\"}");
-	rfl_page_data(p, &json);
+	rfl_buf_puts(&p->data, "{\"a\":\"</script><!--\"}");
 	write_page(p, &out);
 	begin = strstr(out.data, "id=\"roofline-data\">") + strlen("id=\"roofline-data\">");
 	end = strstr(begin, "</script>");
@@ -144,7 +140,7 @@ static void a_pdf_has_sheets_and_an_outline(void **state)
 		struct rfl_page *p = page_of(RFL_FORMAT_PDF);
 		struct rfl_table *t = rfl_table_new(columns, 2);
 
-		rfl_page_heading(p, 3, "Part \xe9\xbb\x84 \x1b[31m\xff");
+		rfl_page_part(p, "Part \xe9\xbb\x84 \x1b[31m\xff");
 		for (int row = 0; row < 200; row++) {
 			(void)snprintf(name, sizeof(name), "row %d", row);
 			rfl_table_text(t, name);
