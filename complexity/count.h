@@ -1,7 +1,7 @@
 /*
  * count.h - what a network costs: multiply-adds, elementwise operations, bytes.
  *
- * Conventions. A MAC is one multiply-add of a convolution or a matrix product, including kernel
+ * Conventions. A MAC is one multiply-add of a convolution or a matmul, including kernel
  * taps that fall into the zero padding, but not the bias; core FLOPs are 2 x MACs. The first
  * operation with weights needs no gradient of its input (dgrad) unless the image itself needs one.
  * Elementwise operations are counted separately, by kind, and never added to the core count. Counts
@@ -64,6 +64,21 @@ struct rfl_cost {
 	struct rfl_elementwise elementwise[RFL_PASS_COUNT];
 	struct rfl_traffic traffic[RFL_FUSION_COUNT][RFL_PASS_COUNT];
 };
+
+/** Tensors kept by autograd, by kind. */
+enum rfl_saved_class {
+	RFL_SAVED_CLASS_ACTIVATIONS, /**< tensors of the net: inputs and outputs of operations */
+	RFL_SAVED_CLASS_CLONES,      /**< copies made because an operation overwrites its input */
+	RFL_SAVED_CLASS_INDICES,     /**< int64 positions of maxima */
+	RFL_SAVED_CLASS_MASKS,       /**< masks of dropouts and causal masks */
+	RFL_SAVED_CLASS_STATISTICS,  /**< means, deviations and sums of rows or channels */
+	RFL_SAVED_CLASS_INPUT,       /**< the image or the tokens, and the labels */
+	RFL_SAVED_CLASS_LOSS,        /**< log-probabilities, or the steps of a composed loss */
+	RFL_SAVED_CLASS_COUNT,
+};
+
+/** "activations", ..., NULL, in the order of enum rfl_saved_class. */
+extern const char *const rfl_saved_class_names[];
 
 enum rfl_optimizer_kind { RFL_OPT_SGD, RFL_OPT_MOMENTUM, RFL_OPT_ADAM, RFL_OPT_ADAMW };
 
@@ -130,6 +145,7 @@ enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch,
 
 /** Accepts NULL. */
 void rfl_count_free(struct rfl_count *count);
+RFL_AUTOPTR_TYPE(count, free);
 
 /** Core FLOPs executed by a training step: 2 x (forward + dgrad + wgrad + recomputed MACs). */
 int64_t rfl_count_training_flops(const struct rfl_count *count);
@@ -140,8 +156,8 @@ int64_t rfl_count_model_flops(const struct rfl_count *count);
 /** Core FLOPs of a forward pass: 2 x forward MACs. */
 int64_t rfl_count_forward_flops(const struct rfl_count *count);
 
-/** The form of attention as it runs: "composed", "naive" or "sdpa", or "sdpa unfused" if a fused
- * attention runs as its parts. NULL: there is none. */
+/** The attention implementation as it runs: "composed", "naive" or "sdpa", or "sdpa unfused" if a
+ * fused attention runs as its parts. NULL: there is none. */
 const char *rfl_count_attention(const struct rfl_count *count);
 
 /** Bytes moved at a level of fusion by the forward pass, both passes, or a whole training step. */
@@ -172,7 +188,7 @@ int64_t rfl_elementwise_sum(const struct rfl_elementwise *e);
 
 /** A resource that can limit the time of some work. */
 enum rfl_limit {
-	RFL_LIMIT_COMPUTE, /**< multiply-adds of convolutions and matrix products */
+	RFL_LIMIT_COMPUTE, /**< multiply-adds of convolutions and matmuls */
 	RFL_LIMIT_VECTOR,  /**< elementwise operations */
 	RFL_LIMIT_MEMORY,  /**< DRAM traffic */
 	RFL_LIMIT_COUNT

@@ -246,6 +246,11 @@ struct rfl_net {
 	int64_t classes; /**< last dimension of the logits; the vocabulary of a language model */
 	int nblocks;     /**< repeated blocks; 0: nothing to checkpoint */
 	enum rfl_loss loss;
+	/** Of a network that another program wrote: the operations that are not supported, with their
+	 * numbers ("2 TopK"), which are not counted, so that it cannot run; and what the user should
+	 * know of it. NULL: nothing. */
+	const char *uncounted, *caution;
+	bool named_by_file; /**< `model` is the name of its file, not part of its content */
 	struct rfl_arena *
 		arena; /**< owns names, lists of inputs and this struct, but not nodes and params */
 };
@@ -266,6 +271,7 @@ char *rfl_shape_text(const struct rfl_shape *shape, char *out, size_t out_size);
 
 /** Accepts NULL. */
 void rfl_net_free(struct rfl_net *net);
+RFL_AUTOPTR_TYPE(net, free);
 
 #ifdef __cplusplus
 }

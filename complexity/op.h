@@ -3,7 +3,7 @@
  *
  * A row holds everything the program knows about an operation: its names, output shape, parameters
  * and costs. A new operation needs one row and one line of op/list.inc. op/parts.h has macros for
- * writing rows. docs/appendix/operations.md lists the resulting counts and the traffic of each
+ * writing rows. docs/reference/operations.md lists the resulting counts and the traffic of each
  * operation. In comments, X and Y are the input and output, dX and dY their gradients.
  */
 #ifndef RFL_COMPLEXITY_OP_H
@@ -18,6 +18,16 @@
 #include "complexity/net.h"
 
 #define RFL_OP_MAX_PARAMS 6
+
+/** The arguments of a function that infers an output shape. */
+struct rfl_op_shapes {
+	const struct rfl_node *node;
+	const struct rfl_shape *in; /**< of each input */
+	struct rfl_shape *out;
+	struct rfl_err *err;
+	char text[3][96]; /**< shapes in a message */
+	int ntexts;
+};
 
 /** A parameter of an operation, before it has a full name and a position. */
 struct rfl_op_param {
@@ -57,8 +67,9 @@ struct rfl_cost_context {
 	bool fused;        /**< fused into the operation before it, at the fused level */
 	bool input_shared; /**< another node also reads the input, so it must survive */
 	bool overflow;
-	enum rfl_loss loss; /**< of cross entropy: how it is computed */
-	bool on_cpu;        /**< PyTorch's CPU and GPU kernels save different tensors */
+	enum rfl_loss loss;    /**< of cross entropy: how it is computed */
+	bool on_cpu;           /**< PyTorch's CPU and GPU kernels save different tensors */
+	struct rfl_cost *cost; /**< the result of `cost` functions */
 };
 
 /* Inline because a sweep calls them about fifty times per node and batch. A result that does not
@@ -138,21 +149,14 @@ struct rfl_op_attr {
 	const char *pair;
 };
 
-/** What autograd keeps of an operation until its backward pass has run. */
-enum rfl_saved_kind {
-	RFL_SAVED_INPUT,      /**< an input tensor, number `input` */
-	RFL_SAVED_OUTPUT,     /**< its own result */
-	RFL_SAVED_CLONE,      /**< a copy of the first input, because the operation overwrites it */
-	RFL_SAVED_INDICES,    /**< int64 positions of maxima: `bytes` */
-	RFL_SAVED_MASK,       /**< the mask of a dropout or masked fill: `bytes` */
-	RFL_SAVED_STATISTICS, /**< means, deviations, sums of rows: `bytes` */
-	RFL_SAVED_INTERNAL,   /**< an internal tensor, such as log-probabilities: `bytes` */
-};
-
+/** What autograd keeps of an operation until its backward pass has run: an input, its own result,
+ * or bytes over the batch that are not a tensor of the net. */
 struct rfl_op_saved {
-	enum rfl_saved_kind kind;
-	int input;
-	int64_t bytes; /**< over the batch, for kinds that are not tensors of the net */
+	int tensor; /**< the number of the input, or one of these: */
+#define RFL_SAVED_OUTPUT -1
+#define RFL_SAVED_BYTES  -2
+	enum rfl_saved_class kind; /**< of the bytes */
+	int64_t bytes;
 };
 
 #define RFL_OP_MAX_SAVED 6
@@ -202,13 +206,13 @@ struct rfl_op_info {
 	int min_dims, max_dims;
 	const char *needs;
 
-	/** Infer the output shape. The builder prefixes error messages with the layer. */
-	enum rfl_rc (*infer)(const struct rfl_node *node, const struct rfl_shape *in,
-			     struct rfl_shape *out, struct rfl_err *err);
+	/** Infer the output shape. The builder has checked the lower limits of attributes; it
+	 * checks that all dimensions are at least 1, and prefixes error messages with the layer. */
+	enum rfl_rc (*infer)(struct rfl_op_shapes *s);
 	/** Fill in the parameters in state_dict order and return their number. NULL: none. */
 	int (*params)(const struct rfl_node *node, struct rfl_op_param *out);
-	/** Add to a zeroed cost, except for the compulsory traffic. NULL: free. */
-	void (*cost)(struct rfl_cost_context *c, struct rfl_cost *cost);
+	/** Add to c->cost, except for the compulsory traffic. NULL: free. */
+	void (*cost)(struct rfl_cost_context *c);
 	struct rfl_op_unary unary; /**< used by rfl_op_unary_cost() */
 	/** List the tensors saved by PyTorch's eager mode for the required gradients
 	 * (c->inputs[k].grad, c->needs_wgrad), except parameters, in an empty list; a tensor may be

@@ -1,12 +1,11 @@
 /*
- * peer.c - other counters: their rules as data (a weight per multiply-add, bias and element for
- * each tool and operation) and their results for a network. The weights were read from the source
- * of each tool and checked against its output; operations not listed in a table are free.
- * docs/appendix/peers.md explains the rules.
+ * peer.c - other FLOP-counting tools: their rules as data (a weight per multiply-add, bias and
+ * element for each tool and operation) and their results for a network. The weights were read from
+ * the source of each tool and checked against its output; operations not listed in a table are
+ * free. docs/reference/peers.md explains the rules.
  */
 #include "complexity/peer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -66,7 +65,7 @@ struct rfl_peer_rules {
 	struct rule of[RFL_OP_COUNT];
 };
 
-/* The core count: only convolutions and matrix products. */
+/* The core count: only convolutions and matmuls. */
 #define CORE(n_)                                                                          \
 	[RFL_OP_CONV2D] = { .call.macs = (n_) }, [RFL_OP_LINEAR] = { .call.macs = (n_) }, \
 	[RFL_OP_MATMUL] = { .call.macs = (n_) }
@@ -163,7 +162,7 @@ static const struct rfl_peer peers[] = {
 		.version = "2.11.0",
 		.prints = "FLOPs",
 		.is_flops = true,
-		.rule = "2 per multiply-add of convolutions and matrix products",
+		.rule = "2 per multiply-add of convolutions and matmuls",
 		.wrong = "fused attention is missing on a CPU; in backward passes, the count for "
 			 "the weight gradient of a grouped convolution is too high by a factor of "
 			 "the number of groups",
@@ -204,7 +203,7 @@ static const struct rfl_peer peers[] = {
 		.name = "ptflops-aten",
 		.version = "0.7.5",
 		.prints = "MACs",
-		.rule = "1 per multiply-add of convolutions and matrix products, 1 per bias",
+		.rule = "1 per multiply-add of convolutions and matmuls, 1 per bias",
 		.wrong = "fused attention is missing on a CPU",
 		RULES(.of = { [RFL_OP_CONV2D] = { .call = { .macs = 1, .bias = 1 } },
 			      [RFL_OP_LINEAR] = { .call = { .macs = 1, .bias = 1 } },
@@ -253,7 +252,7 @@ static const struct rfl_peer peers[] = {
 		.rule = "2 per multiply-add, 1 per bias of a convolution; batch norm 2 and layer "
 			"norm 5 per element, ReLU, SiLU, GELU and pooling 1 per input element",
 		.wrong = "ReLU6, the hard activations, sigmoid, and all arithmetic with operators "
-			 "are missing; a second profile in the same process counts matrix products "
+			 "are missing; a second profile in the same process counts matmuls "
 			 "twice",
 		RULES(.conv1d = CONV1D_ADDMM,
 		      .of = { CALFLOPS, [RFL_OP_MATMUL] = { .call.macs = 2 },
@@ -398,9 +397,9 @@ enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *ne
 		.training = rules->training,
 		.auxiliary = rules->training,
 	};
-	enum caller *callers = rfl_alloc_array((size_t)net->nnodes, sizeof(*callers));
+	RFL_AUTOFREE enum caller *callers = rfl_alloc_array((size_t)net->nnodes, sizeof(*callers));
 	struct rfl_peer_count sum = { 0 };
-	struct rfl_count *count = NULL;
+	RFL_AUTOPTR(count) count = NULL;
 	enum rfl_rc rc;
 
 	find_callers(rules, net, callers);
@@ -449,7 +448,5 @@ enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *ne
 			sum.params = rfl_net_param_count(net);
 		*ret = sum;
 	}
-	rfl_count_free(count);
-	free(callers);
 	return rc;
 }

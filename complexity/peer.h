@@ -1,6 +1,7 @@
 /*
- * peer.h - compute the results that other counters report for a network. The rule of each tool is a
- * function of the net. docs/appendix/peers.md has the rules, their sources and their known errors.
+ * peer.h - compute the results that other FLOP-counting tools report for a network. The rule of
+ * each tool is a function of the net. docs/reference/peers.md has the rules, their sources and
+ * their known errors.
  */
 #ifndef RFL_COMPLEXITY_PEER_H
 #define RFL_COMPLEXITY_PEER_H

@@ -418,28 +418,33 @@ static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options
 	       o->update != before.update || o->accumulate != before.accumulate;
 }
 
-/* Append "--option (peak 3 GiB)" if it lowers the peak of one sample. */
-static enum rfl_rc add_help(const struct rfl_summary *s, const char *what,
-			    const struct rfl_memory_options *options, struct rfl_buf *text,
-			    struct rfl_err *err)
+/* The peak of one sample with these options. */
+static enum rfl_rc peak_with(const struct rfl_summary *s, const struct rfl_memory_options *options,
+			     int64_t *peak, struct rfl_err *err)
 {
-	struct rfl_memory *memory = NULL;
-	char peak[RFL_NUM_MAX];
+	RFL_AUTOPTR(memory) memory = NULL;
 	enum rfl_rc rc = rfl_memory_new(s->net, options, &memory, err);
 
-	if (rc == RFL_OK && memory->peak < s->fit->at.peak)
-		rfl_buf_printf(text, "%s%s (peak %s)",
-			       text->len ? ", " : " These options would help: ", what,
-			       rfl_num_bytes((double)memory->peak, peak, sizeof(peak)));
-	rfl_memory_free(memory);
+	if (rc == RFL_OK)
+		*peak = memory->peak;
 	return rc;
+}
+
+/* Append "--precision bf16 (peak 3,072.0 MiB)", in the unit of the table. */
+static void put_peak(struct rfl_buf *text, const char *before, const char *with, int64_t peak)
+{
+	char mib[RFL_NUM_MAX];
+
+	rfl_buf_printf(text, "%s%s (peak %s MiB)", before, with,
+		       rfl_num_fixed((double)peak / (1 << 20), 1, mib));
 }
 
 enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
 				 struct rfl_err *err)
 {
 	struct rfl_memory_options now = s->fit->at.options, all;
-	size_t n = 0;
+	struct rfl_buf used = { .len = 0 }; /* options that lower the peak */
+	int64_t peak = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	now.count.batch = 1;
@@ -449,13 +454,24 @@ enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *te
 
 		if (!apply(i, s->net, &o))
 			continue;
+		rc = peak_with(s, &o, &peak, err);
+		if (rc != RFL_OK || peak >= s->fit->at.peak)
+			continue;
+		if (peak <= s->fit->bytes)
+			put_peak(text, text->len ? ", or " : " It fits with ", helps[i], peak);
 		(void)apply(i, s->net, &all);
-		rc = add_help(s, helps[i], &o, text, err);
-		n++;
+		rfl_buf_printf(&used, "%s%s", used.len ? " " : "", helps[i]);
 	}
-	if (rc == RFL_OK && n > 1)
-		rc = add_help(s, "all of these", &all, text, err);
+	if (rc == RFL_OK && !text->len && used.len) {
+		rc = peak_with(s, &all, &peak, err);
+		if (rc == RFL_OK)
+			put_peak(text,
+				 peak <= s->fit->bytes ? " It fits with "
+						       : " It is too large even with ",
+				 rfl_buf_str(&used), peak);
+	}
 	if (text->len)
 		rfl_buf_putc(text, '.');
+	rfl_buf_fini(&used);
 	return rc;
 }

@@ -121,6 +121,7 @@ struct rfl_summary *rfl_summary_of_net(struct rfl_net *take_net,
 
 /** Accepts NULL. */
 void rfl_summary_free(struct rfl_summary *s);
+RFL_AUTOPTR_TYPE(summary, free);
 
 /**
  * Move a summary to a batch size. Allocates only the first time.
@@ -147,8 +148,8 @@ void rfl_summary_rest(struct rfl_summary *s);
 enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,
 			    int64_t context_batch, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Append the peak of one sample with each option not yet in use, and with all of them: " These
- * options would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
+/** Append the options with which one sample fits, " It fits with --precision bf16 (peak 3,072.0
+ * MiB), or ...", or the peak with all options that lower it. Nothing if none does. */
 enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 

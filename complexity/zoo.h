@@ -16,7 +16,7 @@
  * auto      as in the published code
  * composed  each elementwise step as a separate operation, as in the CS336 course code for softmax,
  *           SiLU, RMSNorm, rotary embedding and loss
- * naive     two matrix products with a softmax between them; every other step as one operation
+ * naive     two matmuls with a softmax between them; every other step as one operation
  * sdpa      one fused operation (flash attention); every other step as one operation
  */
 enum rfl_attention {

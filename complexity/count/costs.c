@@ -171,8 +171,9 @@ static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, st
 		c = rfl_links_at(&links->contexts[i], count->options.batch);
 		op = rfl_op_info_of(c->node->op);
 		*cost = (struct rfl_cost){ 0 }; /* free operations were zeroed on allocation */
+		c->cost = cost;
 		if (op->cost && !c->overflow)
-			op->cost(c, cost);
+			op->cost(c);
 		if (link->again)
 			count_again(c, cost);
 		/* A tensor with k readers receives k gradients, which takes k - 1 additions per

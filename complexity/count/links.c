@@ -18,7 +18,6 @@
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/text.h"
 
 enum { SUGGESTIONS = 3 };
@@ -29,7 +28,7 @@ enum { SUGGESTIONS = 3 };
 static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 				  struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new();
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
 	char advice[RFL_ADVICE_SIZE];
 	size_t n = 0, max = (size_t)net->nnodes + 1;
 	const char **names;
@@ -56,7 +55,6 @@ static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 	}
 	rfl_text_advice(module, names, SUGGESTIONS,
 			"run 'roofline complexity --by layer' to list the modules", advice);
-	rfl_arena_free(arena);
 	return rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' with parameters to freeze; %s",
 			net->model, module, advice);
 }
@@ -205,7 +203,7 @@ static struct rfl_cost_context context_of(const struct rfl_links *links,
 	return c;
 }
 
-/* Each loss becomes an operation, first that of the net's logits, then those of other heads. */
+/* Each loss becomes an operation, first for the net's logits, then for other heads. */
 static void make_contexts(struct rfl_links *links, const struct rfl_count_options *options,
 			  struct rfl_arena *arena)
 {
@@ -269,7 +267,7 @@ static enum kept keeps(struct rfl_cost_context *c)
 	if (op->saved)
 		op->saved(rfl_links_at(c, 1), &saves);
 	for (int i = 0; i < saves.n; i++)
-		if (saves.item[i].kind != RFL_SAVED_INPUT && saves.item[i].kind != RFL_SAVED_CLONE)
+		if (saves.item[i].tensor < 0 && saves.item[i].kind != RFL_SAVED_CLASS_CLONES)
 			return KEPT_AFTER;
 	return saves.n > 0 || (c->node->nparams > 0 && c->needs_dgrad) ? KEPT_BEFORE : KEPT_NOTHING;
 }

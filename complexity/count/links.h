@@ -32,8 +32,8 @@ struct rfl_link {
 	int64_t params, trained, buffers;
 };
 
-/** Operations are the nodes of the net, followed by the losses: first that of the net's own logits,
- * then that of each auxiliary head that runs. A loss is a separate node, RFL_OP_CROSS_ENTROPY. */
+/** Operations are the nodes of the net, followed by the losses: first for the net's own logits,
+ * then for each auxiliary head that runs. A loss is a separate node, RFL_OP_CROSS_ENTROPY. */
 struct rfl_links {
 	const struct rfl_net *net;         /**< borrowed */
 	int nops;                          /**< nodes plus losses */

@@ -4,7 +4,7 @@
  * net as PyTorch's eager mode runs it (forward, backward, step) and following every storage from
  * its allocation to its release. The result is the sum of live tensors, as
  * torch.cuda.max_memory_allocated() reports it, without the allocator's reserve, the workspaces of
- * convolutions and matrix products, and the device context.
+ * convolutions and matmuls, and the device context.
  */
 #ifndef RFL_COMPLEXITY_MEMORY_H
 #define RFL_COMPLEXITY_MEMORY_H
@@ -28,28 +28,13 @@ enum rfl_update { RFL_UPDATE_FOREACH, RFL_UPDATE_FOR_LOOP, RFL_UPDATE_FUSED };
 extern const char *const rfl_update_names[];
 
 struct rfl_memory_options {
-	/** The options of the counts; the batch is that of one forward pass. */
+	/** The options of the counts; the batch is for one forward pass. */
 	struct rfl_count_options count;
 	enum rfl_memory_device device;
 	enum rfl_update update;
 	/** Passes per update; above 1, gradients stay allocated between them. 0 means 1. */
 	int64_t accumulate;
 };
-
-/** Tensors kept by autograd, by kind. */
-enum rfl_saved_class {
-	RFL_SAVED_CLASS_ACTIVATIONS, /**< tensors of the net: inputs and outputs of operations */
-	RFL_SAVED_CLASS_CLONES,      /**< copies made because an operation overwrites its input */
-	RFL_SAVED_CLASS_INDICES,     /**< int64 positions of maxima */
-	RFL_SAVED_CLASS_MASKS,       /**< masks of dropouts and causal masks */
-	RFL_SAVED_CLASS_STATISTICS,  /**< means, deviations and sums of rows or channels */
-	RFL_SAVED_CLASS_INPUT,       /**< the image or the tokens, and the labels */
-	RFL_SAVED_CLASS_LOSS,        /**< log-probabilities, or the steps of a composed loss */
-	RFL_SAVED_CLASS_COUNT,
-};
-
-/** "activations", ..., NULL, in the order of enum rfl_saved_class. */
-extern const char *const rfl_saved_class_names[];
 
 /** The phases of a step in which a peak can occur. */
 enum rfl_phase { RFL_PHASE_FORWARD, RFL_PHASE_BACKWARD, RFL_PHASE_STEP, RFL_PHASE_COUNT };
@@ -100,6 +85,7 @@ enum rfl_rc rfl_memory_at(struct rfl_memory *memory, int64_t batch,
 
 /** Accepts NULL. */
 void rfl_memory_free(struct rfl_memory *memory);
+RFL_AUTOPTR_TYPE(memory, free);
 
 /**
  * Find the largest batch with a peak of at most `bytes`; the memory is left at that batch.

@@ -140,14 +140,6 @@ static void save_extra(struct rfl_memory_workspace *w, int i, enum rfl_saved_cla
 
 static void describe_saved(struct rfl_memory_workspace *w, int i)
 {
-	/* for kinds that are not tensors of the net, which are activations */
-	static const enum rfl_saved_class classes[] = {
-		[RFL_SAVED_CLONE] = RFL_SAVED_CLASS_CLONES,
-		[RFL_SAVED_INDICES] = RFL_SAVED_CLASS_INDICES,
-		[RFL_SAVED_MASK] = RFL_SAVED_CLASS_MASKS,
-		[RFL_SAVED_STATISTICS] = RFL_SAVED_CLASS_STATISTICS,
-		[RFL_SAVED_INTERNAL] = RFL_SAVED_CLASS_ACTIVATIONS,
-	};
 	const struct rfl_link *links = w->links->nodes;
 	struct rfl_cost_context *c = &w->links->contexts[i];
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
@@ -160,14 +152,12 @@ static void describe_saved(struct rfl_memory_workspace *w, int i)
 	w->overflow |= c->overflow;
 	for (int s = 0; s < saves.n && !w->overflow; s++) {
 		const struct rfl_op_saved *saved = &saves.item[s];
-		bool loss = i >= w->net->nnodes;
-		int k = saved->input;
+		int k = saved->tensor;
 
-		if (saved->kind == RFL_SAVED_OUTPUT) {
+		if (k == RFL_SAVED_OUTPUT) {
 			save_tensor(w, i, i);
-		} else if (saved->kind != RFL_SAVED_INPUT) {
-			save_extra(w, i, loss ? RFL_SAVED_CLASS_LOSS : classes[saved->kind],
-				   saved->bytes);
+		} else if (k == RFL_SAVED_BYTES) {
+			save_extra(w, i, saved->kind, saved->bytes);
 		} else if (!is_cast(w, i, k)) {
 			save_tensor(w, i, c->node->input[k]);
 		} else if (!(cast & 1u << k)) {

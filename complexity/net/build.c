@@ -174,6 +174,7 @@ static void enter(struct rfl_net_builder *b, const char *fmt, va_list ap)
 				     sizeof(part) - 1);
 	else
 		b->scope[++b->depth] = join(b, outer, part);
+	b->number[b->depth] = 0;
 }
 
 void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
@@ -245,6 +246,7 @@ static enum rfl_rc infer(struct rfl_net_builder *b, struct rfl_node *node)
 {
 	const struct rfl_op_info *op = rfl_op_info_of(node->op);
 	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs elements are set */
+	struct rfl_op_shapes shapes = { node, in, &node->shape, &b->err, .ntexts = 0 };
 	char text[160];
 	enum rfl_rc rc;
 
@@ -261,7 +263,20 @@ static enum rfl_rc infer(struct rfl_net_builder *b, struct rfl_node *node)
 		return rfl_fail(&b->err, RFL_EINVAL, 0, "needs %s, got %s", op->needs,
 				in[0].ndim ? rfl_shape_text(&in[0], text, sizeof(text))
 					   : "a single number");
-	rc = op->infer(node, in, &node->shape, &b->err);
+	for (size_t i = 0; i < op->nattrs; i++) {
+		const struct rfl_op_attr *attr = &op->attrs[i];
+		const int64_t *value = (const void *)((const char *)node + attr->offset);
+
+		if (attr->type == RFL_ATTR_INT && *value < attr->min)
+			return rfl_fail(&b->err, RFL_EINVAL, 0, "%s %lld must be at least %lld",
+					attr->name, (long long)*value, (long long)attr->min);
+	}
+	rc = op->infer(&shapes);
+	for (int i = 0; i < node->shape.ndim && rc == RFL_OK; i++)
+		if (node->shape.dim[i] < 1)
+			rc = rfl_fail(&b->err, RFL_EINVAL, 0,
+				      "dimension %d is %lld; it must be at least 1", i,
+				      (long long)node->shape.dim[i]);
 	if (rc == RFL_OK && !rfl_shape_fits(&node->shape))
 		rc = rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s exceeds 63 bits",
 			      rfl_shape_text(&node->shape, text, sizeof(text)));
@@ -356,28 +371,25 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const
 	return add_params(b, node) == RFL_OK ? b->nnodes++ : -1;
 }
 
-int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
+int rfl_net_chain(struct rfl_net_builder *b, int x, const struct rfl_node *layers, size_t n)
 {
-	if (!rfl_net_is_tensor(b, x))
-		return -1;
-	b->nodes[x].functional = false;
-	b->nodes[x].name = join(b, b->scope[b->depth], name);
-	return x;
-}
+	for (size_t i = 0; i < n; i++) {
+		struct rfl_node node = layers[i];
+		char number[16];
 
-int rfl_net_as_function(struct rfl_net_builder *b, int x)
-{
-	if (!rfl_net_is_tensor(b, x))
-		return -1;
-	b->nodes[x].functional = true;
-	return x;
-}
-
-int rfl_net_in_place(struct rfl_net_builder *b, int x)
-{
-	if (!rfl_net_is_tensor(b, x))
-		return -1;
-	b->nodes[x].inplace = true;
+		if (node.op == RFL_OP_INPUT)
+			continue;
+		node.ninputs = 1;
+		node.input = &x;
+		if (node.op == RFL_OP_BATCH_NORM)
+			node.attr.batch_norm =
+				(struct rfl_batch_norm){ .eps = b->eps, .momentum = b->momentum };
+		if (node.name && strcmp(node.name, "#") == 0) {
+			(void)snprintf(number, sizeof(number), "%d", b->number[b->depth]++);
+			node.name = number;
+		}
+		x = rfl_net_append(b, &node, node.name);
+	}
 	return x;
 }
 
@@ -468,110 +480,15 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 	return RFL_OK;
 }
 
-/* --- operations ------------------------------------------------------------------------------ */
-
-static int input(struct rfl_net_builder *b, const char *name, enum rfl_dtype dtype,
-		 const struct rfl_shape *shape)
-{
-	return rfl_net_append(
-		b, &(struct rfl_node){ .op = RFL_OP_INPUT, .dtype = dtype, .shape = *shape }, name);
-}
-
-static int only_input(struct rfl_net_builder *b, enum rfl_dtype dtype,
+int rfl_net_add_input(struct rfl_net_builder *b, const char *name, enum rfl_dtype dtype,
 		      const struct rfl_shape *shape)
 {
-	if (b->nnodes != 0)
-		return rfl_net_refuse(b, "the input must come first");
-	return input(b, "input", dtype, shape);
-}
+	const bool several = dtype == RFL_DTYPE_F32 && shape->ndim == 2;
 
-int rfl_net_sequence(struct rfl_net_builder *b, const char *name, int64_t tokens, int64_t features)
-{
-	if (b->nnodes > 0 && b->nodes[b->nnodes - 1].op != RFL_OP_INPUT)
-		return rfl_net_refuse(b, "the inputs must come first");
-	return input(b, name, RFL_DTYPE_F32, RFL_DIMS(tokens, features));
-}
-
-int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width)
-{
-	return only_input(b, RFL_DTYPE_F32, RFL_DIMS(channels, height, width));
-}
-
-int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens)
-{
-	return only_input(b, RFL_DTYPE_I64, RFL_DIMS(tokens));
-}
-
-static int64_t first_set(int64_t a, int64_t b, int64_t otherwise)
-{
-	return a ? a : b ? b : otherwise;
-}
-
-/* The window; the stride defaults to 1, or to the kernel size. */
-static struct rfl_pool window(const struct rfl_window_args *a, bool convolution)
-{
-	const int64_t kernel_h = first_set(a->kernel_h, a->kernel, 1);
-	const int64_t kernel_w = first_set(a->kernel_w, a->kernel, 1);
-
-	return (struct rfl_pool){
-		.kernel_h = kernel_h,
-		.kernel_w = kernel_w,
-		.stride_h = first_set(a->stride_h, a->stride, convolution ? 1 : kernel_h),
-		.stride_w = first_set(a->stride_w, a->stride, convolution ? 1 : kernel_w),
-		.pad_h = first_set(a->pad_h, a->pad, 0),
-		.pad_w = first_set(a->pad_w, a->pad, 0),
-		.ceil_mode = a->ceil_mode,
-		.exclude_padding = a->exclude_padding,
-	};
-}
-
-int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
-		   const struct rfl_window_args *args)
-{
-	const int64_t dilation = args->dilation ? args->dilation : 1;
-	const struct rfl_pool w = window(args, true);
-
-	return rfl_net_one(b, RFL_OP_CONV2D, x, name,
-			   .attr.conv2d = { .out_channels = out_channels,
-					    .kernel_h = w.kernel_h,
-					    .kernel_w = w.kernel_w,
-					    .stride_h = w.stride_h,
-					    .stride_w = w.stride_w,
-					    .pad_h = w.pad_h,
-					    .pad_w = w.pad_w,
-					    .dilation_h = dilation,
-					    .dilation_w = dilation,
-					    .groups = args->groups ? args->groups : 1,
-					    .bias = args->bias });
-}
-
-int rfl_net_pool(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
-		 const struct rfl_window_args *args)
-{
-	return rfl_net_one(b, op, x, name, .attr.pool = window(args, false));
-}
-
-int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name)
-{
-	return rfl_net_one(b, RFL_OP_BATCH_NORM, x, name,
-			   .attr.batch_norm = { .eps = b->eps, .momentum = b->momentum });
-}
-
-int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owner)
-{
-	return rfl_net_one(b, RFL_OP_LINEAR, x, name, .tied = owner,
-			   .attr.linear.out_features = rfl_net_first_param(b, owner).dim[0]);
-}
-
-int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order)
-{
-	struct rfl_node node = { .op = RFL_OP_PERMUTE, .ninputs = 1, .input = &x };
-
-	if (order->ndim != rfl_net_shape(b, x).ndim)
-		return rfl_net_refuse(b, "cannot permute %d dimensions of a tensor with %d",
-				      order->ndim, rfl_net_shape(b, x).ndim);
-	memcpy(node.attr.permute.order, order->dim, sizeof(node.attr.permute.order));
-	return rfl_net_append(b, &node, NULL);
+	if (b->nnodes > 0 && !(several && b->nodes[b->nnodes - 1].op == RFL_OP_INPUT))
+		return rfl_net_refuse(b, "the input%s must come first", several ? "s" : "");
+	return rfl_net_append(
+		b, &(struct rfl_node){ .op = RFL_OP_INPUT, .dtype = dtype, .shape = *shape }, name);
 }
 
 int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim)

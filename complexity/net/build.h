@@ -6,9 +6,8 @@
  * failure with the name of the layer:
  *
  *	x = rfl_net_input(b, 3, 224, 224);
- *	x = rfl_conv2d(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
- *	x = rfl_batch_norm(b, x, "bn1");
- *	x = rfl_relu(b, x, "relu", RFL_INPLACE);
+ *	x = rfl_chain(b, x, { .op = RFL_OP_BATCH_NORM, .name = "bn1" },
+ *		      { .op = RFL_OP_RELU, .name = "relu", .inplace = true });
  *
  * Parameters are created with their operation, so the state_dict has the order of the calls.
  *
@@ -45,6 +44,7 @@ struct rfl_net_builder {
 	size_t node_cap, param_cap;
 	int64_t param_elements;
 	const char *scope[RFL_NET_MAX_DEPTH]; /**< full paths; scope[depth] is the current one */
+	int number[RFL_NET_MAX_DEPTH];        /**< of the next layer "#" in it */
 	int depth;
 	int block_depth; /**< depth of the open repeated block; 0: none */
 	int nblocks, nfunctions;
@@ -116,13 +116,19 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *node, const
 /** Fill the attributes that follow from the shape of the first input: channels and features. */
 void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node);
 
-/** An operation with one input or two; `...` are members of struct rfl_node. */
-#define rfl_net_one(b, op_, x, name_, ...)                                                     \
-	rfl_net_append(                                                                        \
-		(b),                                                                           \
-		&(const struct rfl_node){                                                      \
-			.op = (op_), .ninputs = 1, .input = (const int[]){ x }, __VA_ARGS__ }, \
-		(name_))
+/**
+ * Append layers with one input, each after the previous one. The eps and momentum of a batch norm
+ * are the builder's; a layer that is RFL_OP_INPUT, which stands for no layer, is skipped.
+ *
+ * @param layers  with op, attributes and name; NULL: a functional step, "#": the number of layers
+ *                of this name before it in the block, as in a Sequential
+ */
+int rfl_net_chain(struct rfl_net_builder *b, int x, const struct rfl_node *layers, size_t n);
+#define rfl_chain(b, x, ...)                                              \
+	rfl_net_chain((b), (x), (const struct rfl_node[]){ __VA_ARGS__ }, \
+		      sizeof((const struct rfl_node[]){ __VA_ARGS__ }) / sizeof(struct rfl_node))
+
+/** An operation with two inputs; `...` are members of struct rfl_node. */
 #define rfl_net_two(b, op_, x, y, ...)                                                            \
 	rfl_net_append(                                                                           \
 		(b),                                                                              \
@@ -130,11 +136,16 @@ void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node)
 			.op = (op_), .ninputs = 2, .input = (const int[]){ x, y }, __VA_ARGS__ }, \
 		NULL)
 
-/** The image, {channels, height, width}, or the token indices, {tokens}. Must be called first. */
-int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width);
-int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens);
-/** One of several inputs {tokens, features}, of equal shape, that need gradients. */
-int rfl_net_sequence(struct rfl_net_builder *b, const char *name, int64_t tokens, int64_t features);
+/** Append an input. It comes first; only sequences {tokens, features}, which need gradients, may be
+ * several, of equal shape. */
+int rfl_net_add_input(struct rfl_net_builder *b, const char *name, enum rfl_dtype dtype,
+		      const struct rfl_shape *shape);
+/** The image, or the token indices, as the only input; one of several sequences. */
+#define rfl_net_input(b, channels, height, width) \
+	rfl_net_add_input(b, "input", RFL_DTYPE_F32, RFL_DIMS(channels, height, width))
+#define rfl_net_tokens(b, tokens) rfl_net_add_input(b, "input", RFL_DTYPE_I64, RFL_DIMS(tokens))
+#define rfl_net_sequence(b, name, tokens, features) \
+	rfl_net_add_input(b, name, RFL_DTYPE_F32, RFL_DIMS(tokens, features))
 
 /** A learned tensor; `...` are members of struct rfl_parameter. */
 #define rfl_net_parameter(b, name_, ...)                                              \
@@ -153,81 +164,11 @@ int rfl_net_sequence(struct rfl_net_builder *b, const char *name, int64_t tokens
 						 .attr.constant.shape = *(shape_) }, \
 		       (name_))
 
-/** A window over {channels, height, width}; sizes are in pixels. kernel, dilation and groups
- * default to 1, the stride to 1 in a convolution and to the kernel size in a pooling. The _h and _w
- * members override the square ones. */
-struct rfl_window_args {
-	int64_t kernel, kernel_h, kernel_w;
-	int64_t stride, stride_h, stride_w;
-	int64_t pad, pad_h, pad_w;
-	int64_t dilation, groups; /**< of a convolution, like `bias` */
-	bool bias;
-	bool ceil_mode, exclude_padding; /**< of a pooling */
-};
-int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
-		   const struct rfl_window_args *args);
-#define rfl_conv2d(b, x, name, out_channels, ...) \
-	rfl_net_conv2d((b), (x), (name), (out_channels), &(struct rfl_window_args){ __VA_ARGS__ })
-
-int rfl_net_pool(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
-		 const struct rfl_window_args *args);
-#define rfl_max_pool(b, x, name, ...) \
-	rfl_net_pool((b), RFL_OP_MAX_POOL, (x), (name), &(struct rfl_window_args){ __VA_ARGS__ })
-#define rfl_avg_pool(b, x, name, ...) \
-	rfl_net_pool((b), RFL_OP_AVG_POOL, (x), (name), &(struct rfl_window_args){ __VA_ARGS__ })
-/** Pool to {channels, out_h, out_w}.
- * @param name  NULL if the model calls a function, not a module */
-#define rfl_adaptive_avg_pool(b, x, name, h, w)               \
-	rfl_net_one(b, RFL_OP_ADAPTIVE_AVG_POOL, (x), (name), \
-		    .attr.adaptive_pool = { .out_h = (h), .out_w = (w) })
-
-/** Normalise over all but the first dimension of an image, per channel. */
-int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name);
-/** Normalise over the last dimension; eps_ is added to the variance. */
-#define rfl_layer_norm(b, x, name, eps_) \
-	rfl_net_one(b, RFL_OP_LAYER_NORM, (x), (name), .attr.norm.eps = (eps_))
-
-/** @param p  probability of dropping an element, or a sample's branch: 0 to 1 */
-#define rfl_dropout(b, x, name, p) \
-	rfl_net_one(b, RFL_OP_DROPOUT, (x), (name), .attr.dropout.probability = (p))
-#define rfl_stochastic_depth(b, x, name, p) \
-	rfl_net_one(b, RFL_OP_STOCHASTIC_DEPTH, (x), (name), .attr.dropout.probability = (p))
-
-/** Map {.., features} to {.., out}; `...` are more members of struct rfl_linear. */
-#define rfl_net_linear(b, x, name, out, ...)       \
-	rfl_net_one(b, RFL_OP_LINEAR, (x), (name), \
-		    .attr.linear = { .out_features = (out), __VA_ARGS__ })
-#define rfl_linear(b, x, name, out, bias_) rfl_net_linear(b, x, name, out, .bias = (bias_))
-/** A linear layer without bias that uses the weight of node `owner`, an embedding or a linear
- * layer. It has as many outputs as that weight has rows. */
-int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owner);
-/** Map indices {tokens} to rows {tokens, features} of a table. */
-#define rfl_embedding(b, x, name, rows, features_)    \
-	rfl_net_one(b, RFL_OP_EMBEDDING, (x), (name), \
-		    .attr.embedding = { .vocab = (rows), .features = (features_) })
-
-/**
- * An operation with one input and no attributes: RFL_OP_RELU, RELU6, SIGMOID, TANH, SILU,
- * HARD_SIGMOID, HARD_SWISH, EXP, LOG, RSQRT, SQUARE, CAUSAL_MASK, SOFTMAX.
- * @param name  NULL if the model calls a function, not a module
- */
-#define rfl_unary(b, op, x, name, inplace_) rfl_net_one(b, (op), (x), (name), .inplace = (inplace_))
-#define rfl_relu(b, x, name, inplace)       rfl_unary(b, RFL_OP_RELU, x, name, inplace)
-#define rfl_gelu(b, x, name, tanh_) \
-	rfl_net_one(b, RFL_OP_GELU, (x), (name), .attr.gelu.tanh = (tanh_))
-
-/* Functional steps; they have the path of the block that runs them. */
+/* Functional steps of several tensors; they have the path of the block that runs them. */
 
 /** RFL_OP_ADD, SUB, MUL, DIV of two tensors, broadcast as in numpy. */
 #define rfl_binary(b, op, x, y, inplace_) rfl_net_two(b, (op), (x), (y), .inplace = (inplace_))
 #define rfl_add(b, x, y, inplace)         rfl_binary(b, RFL_OP_ADD, x, y, inplace)
-/** x * scale + shift. */
-#define rfl_affine(b, x, scale_, shift_)         \
-	rfl_net_one(b, RFL_OP_AFFINE, (x), NULL, \
-		    .attr.affine = { .scale = (scale_), .shift = (shift_) })
-/** Rotary position embedding (Su et al. 2021) of {.., tokens, features}: pair i of token t is
- * rotated by t theta^(-2 i / features). */
-#define rfl_rope(b, x, theta_) rfl_net_one(b, RFL_OP_ROPE, (x), NULL, .attr.rope.theta = (theta_))
 /** {.., m, k} times {.., k, n}, or times {.., n, k} with transpose_b. `causal`: half of the result,
  * or of x, is under a causal mask and not used. */
 #define rfl_matmul(b, x, y, transpose, causal_) \
@@ -243,53 +184,14 @@ int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owne
 			       .attr.sdpa = { .causal = (causal_), .dropout = (dropout_) } }, \
 		       NULL)
 
-/** RFL_OP_MEAN, SUM or MAX over n dimensions starting at `from`. */
-#define rfl_reduce(b, op, x, from, n, keepdim_) \
-	rfl_net_one(b, (op), (x), NULL,         \
-		    .attr.reduce = { .first = (from), .count = (n), .keepdim = (keepdim_) })
+/** Join 1 to RFL_NET_MAX_INPUTS tensors along `dim`. */
+int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
 
-/** Merge all dimensions into one. */
-#define rfl_flatten(b, x) rfl_net_one(b, RFL_OP_FLATTEN, (x), NULL, .attr.flatten.first = 0)
-
-/** Lists of sizes for the calls below: RFL_DIMS(heads, tokens, 64). */
+/** Lists of sizes: RFL_DIMS(heads, tokens, 64). */
 #define RFL_DIMS(...)                                                                \
 	(&(const struct rfl_shape){                                                  \
 		.ndim = (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
 		.dim = { __VA_ARGS__ } })
-/** View the same elements in another shape. */
-#define rfl_reshape(b, x, shape_) \
-	rfl_net_one(b, RFL_OP_RESHAPE, (x), NULL, .attr.reshape.shape = *(shape_))
-/** Output dimension i is input dimension order->dim[i]. */
-int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order);
-/** n elements of a dimension: from, from + by, from + 2 by, ... */
-#define rfl_slice(b, x, dim_, from, n, by)      \
-	rfl_net_one(b, RFL_OP_SLICE, (x), NULL, \
-		    .attr.slice = { .dim = (dim_), .start = (from), .length = (n), .step = (by) })
-/** A copy with a contiguous layout. */
-#define rfl_contiguous(b, x) rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE)
-/** Join 1 to RFL_NET_MAX_INPUTS tensors along `dim`. */
-int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
-/** Pad with zeros; `...` are members of struct rfl_pad. */
-#define rfl_net_pad(b, x, ...) \
-	rfl_net_one(b, RFL_OP_PAD, (x), NULL, .attr.padding = { __VA_ARGS__ })
-/** Shift the dimensions {height, width}, beginning at dim_, cyclically by h and w elements. */
-#define rfl_net_roll(b, x, dim_, h, w)         \
-	rfl_net_one(b, RFL_OP_ROLL, (x), NULL, \
-		    .attr.roll = { .dim = (dim_), .shift_h = (h), .shift_w = (w) })
-/** Gather rows of a table {rows, features} at constant indices into a shape {.., features}. */
-#define rfl_gather(b, table, shape_) \
-	rfl_net_one(b, RFL_OP_GATHER, (table), NULL, .attr.gather.shape = *(shape_))
-
-/* Adjustments for a few models. */
-
-/** Mark step x as a module of this name in the published model, not a function call. */
-int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name);
-
-/** Mark layer x as a function call: it has parameters and a path, but its module is not called. */
-int rfl_net_as_function(struct rfl_net_builder *b, int x);
-
-/** Mark operation x as overwriting its first input, like RFL_INPLACE in other calls. */
-int rfl_net_in_place(struct rfl_net_builder *b, int x);
 
 /** Put the parameters of these n nodes, which must be the latest created, in this order in the
  * state_dict instead of execution order. The list may include nodes without parameters, but each

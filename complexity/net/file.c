@@ -1,7 +1,7 @@
 /*
  * file.c - build a network from a JSON document: read the names and inputs of all nodes, find an
  * execution order, then pass each node to the builder, which infers shapes and creates parameters
- * as for the zoo. The format is described in docs/net.md.
+ * as for the zoo. The format is described in docs/reference/net.md.
  */
 #include "complexity/net/file.h"
 
@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "complexity/count.h"
 #include "complexity/net/build.h"
+#include "complexity/onnx/onnx.h"
 
 enum {
 	MAX_NODES = 1000000,
@@ -406,7 +407,8 @@ static bool find_op(struct reader *r, struct draft *d)
 		}
 	}
 	return fail(r, "op", -1, "no operation '%s'; %s", d->op_name,
-		    rfl_text_advice(d->op_name, names, 1, "see docs/net.md for a list", advice));
+		    rfl_text_advice(d->op_name, names, 1, "see docs/reference/net.md for a list",
+				    advice));
 }
 
 static bool read_draft(struct reader *r, struct draft *d)
@@ -533,10 +535,9 @@ static bool fail_cycle(struct reader *r, int at, int meets)
 	const struct draft *d = &r->drafts[at];
 	const bool tied = d->next >= d->ninputs;
 	const bool listed = !tied && json_object_get(d->obj, "inputs");
-	struct rfl_buf path;
+	RFL_AUTO(buf) path = { .max = 8192 };
 	int shown = 0;
 
-	rfl_buf_init(&path, 8192);
 	rfl_buf_puts(&path, label_of(&r->drafts[meets]));
 	for (int i = at; i != meets; i = r->drafts[i].waiting)
 		if (++shown <= CYCLE_SHOWN)
@@ -549,7 +550,6 @@ static bool fail_cycle(struct reader *r, int at, int meets)
 		   : listed ? "inputs"
 			    : NULL,
 		   listed ? d->next : -1, "the inputs form a cycle: %s", rfl_buf_str(&path));
-	rfl_buf_fini(&path);
 	return false;
 }
 
@@ -729,9 +729,7 @@ static bool find_output(struct reader *r, int *ret)
 	return true;
 }
 
-/* Finish the network. Tensor names must be unique, and counts for one sample must fit in 63
- * bits. */
-static bool finish(struct reader *r, struct rfl_net **ret)
+enum rfl_rc rfl_net_check_counts(const struct rfl_net *net, struct rfl_err *err)
 {
 	static const struct rfl_count_options one = {
 		.batch = 1,
@@ -739,11 +737,23 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 		.auxiliary = true,
 		.optimizer = RFL_OPT_ADAMW,
 	};
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_count *count = NULL;
+
+	if (rfl_count_net(net, &one, &count, &why) != RFL_OK)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s", why.msg);
+	rfl_count_free(count);
+	return RFL_OK;
+}
+
+/* Finish the network. Tensor names must be unique, and counts for one sample must fit in 63
+ * bits. */
+static bool finish(struct reader *r, struct rfl_net **ret)
+{
 	struct rfl_net_builder *b = r->builder;
 	struct rfl_net *net = NULL;
-	struct rfl_count *count = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	json_t *names;
+	json_auto_t *names = NULL;
 	int output = 0;
 	bool ok;
 
@@ -765,14 +775,12 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 		}
 		json_object_set_new(names, name, json_true());
 	}
-	if (ok && rfl_count_net(net, &one, &count, &err) != RFL_OK)
+	if (ok && rfl_net_check_counts(net, &err) != RFL_OK)
 		ok = fail(r, "nodes", -1, "%s", err.msg);
 	if (ok)
 		*ret = net;
 	else
 		rfl_net_free(net);
-	rfl_count_free(count);
-	json_decref(names);
 	return ok;
 }
 
@@ -792,13 +800,22 @@ enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_n
 	return ok ? RFL_OK : rfl_err_pass(err, &r.err);
 }
 
+bool rfl_net_is_file(const char *model)
+{
+	return rfl_span_ends(rfl_span_of(model), ".json") ||
+	       rfl_span_ends(rfl_span_of(model), ".onnx");
+}
+
 enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret, struct rfl_err *err)
 {
-	json_t *root = NULL;
-	enum rfl_rc rc = rfl_json_load(path, &root, err);
+	json_auto_t *root = NULL;
+	enum rfl_rc rc;
+
+	if (rfl_onnx_is_file(path))
+		return rfl_onnx_load(path, ret, err);
+	rc = rfl_json_load(path, &root, err);
 
 	if (rc == RFL_OK)
 		rc = rfl_net_from_json(root, path, ret, err);
-	json_decref(root);
 	return rc;
 }

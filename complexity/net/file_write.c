@@ -21,7 +21,7 @@ struct writer {
 
 /* --- names --- */
 
-/* A step that is not a module; its name is that of the enclosing block. */
+/* A step that is not a module; it has the name of the enclosing block. */
 static bool is_step(const struct rfl_node *node)
 {
 	return node->functional && rfl_op_info_of(node->op)->arity != RFL_OP_NO_INPUTS &&
@@ -152,7 +152,8 @@ static json_t *node_json(struct writer *w, int i)
 	const bool named = w->ids[i] && (step || strcmp(w->ids[i], node->name) != 0);
 	const bool functional = node->functional && rfl_net_file_has_weights(node->op);
 	const bool listed = node->ninputs && !reads_the_node_before(w->net, i);
-	json_t *inputs = listed ? json_array() : NULL, *obj, *rest;
+	json_t *inputs = listed ? json_array() : NULL, *obj;
+	json_auto_t *rest = NULL;
 
 	for (int k = 0; listed && k < node->ninputs; k++)
 		json_array_append_new(inputs, json_string(w->ids[node->input[k]]));
@@ -165,7 +166,6 @@ static json_t *node_json(struct writer *w, int i)
 			 node->tied ? w->ids[node->tied] : NULL, "auxiliary",
 			 node->auxiliary ? json_true() : NULL);
 	json_object_update(obj, rest);
-	json_decref(rest);
 	if (node->block)
 		json_object_set_new(obj, "block", json_integer(node->block));
 	if (node->function)
@@ -178,7 +178,8 @@ static json_t *net_json(struct writer *w)
 	const struct rfl_net *net = w->net;
 	const struct rfl_shape *shape = &net->nodes[0].shape;
 	const bool text = net->nodes[0].dtype == RFL_DTYPE_I64;
-	json_t *nodes = json_array(), *order = json_array(), *root;
+	json_t *nodes = json_array(), *root;
+	json_auto_t *order = json_array();
 	bool in_order = true;
 	int last = 0; /* node 0, the input, has no parameters */
 
@@ -200,7 +201,6 @@ static json_t *net_json(struct writer *w)
 			 "nodes", nodes, "output", w->ids[net->output], "loss",
 			 net->loss == RFL_LOSS_COMPOSED ? "composed" : NULL, "state_dict",
 			 in_order ? NULL : order);
-	json_decref(order);
 	return root;
 }
 
@@ -209,10 +209,16 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out, struct
 {
 	const size_t nnodes = (size_t)net->nnodes;
 	const char *key, *between = "{\n  ";
-	json_t *root, *value, *line;
+	json_t *value, *line;
+	json_auto_t *root = NULL;
 	struct writer w;
 	size_t i;
 
+	if (net->uncounted)
+		return rfl_fail(
+			err, RFL_EUNSUPPORTED, 0,
+			"%s: cannot be written, because these operations are not supported: %s",
+			net->model, net->uncounted);
 	if (net->ninputs > 1) /* the format has one input */
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"%s: has several inputs, which a file of a network cannot express",
@@ -239,33 +245,54 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out, struct
 		between = ",\n  ";
 	}
 	rfl_buf_puts(out, "\n}\n");
-	json_decref(root);
 	json_decref(w.names);
 	rfl_arena_free(w.arena);
 	return rfl_buf_check(out, net->model, err);
 }
 
-enum rfl_rc rfl_net_digest(const struct rfl_net *net, char out[17], struct rfl_err *err)
+/* Write what identifies a network. */
+static enum rfl_rc write_content(const struct rfl_net *net, struct rfl_buf *out, char digest[17],
+				 struct rfl_err *err)
 {
-	struct rfl_buf text;
+	struct rfl_net content = *net;
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, 0);
-	rc = rfl_net_write(net, &text, err);
-	rfl_hash64_text(rfl_hash64(0, text.data, text.len), out);
-	rfl_buf_fini(&text);
+	if (net->named_by_file) {
+		content.model = "network";
+		content.title = NULL;
+	}
+	rc = rfl_net_write(&content, out, err);
+	rfl_hash64_text(rfl_hash64(0, out->data, out->len), digest);
 	return rc;
+}
+
+enum rfl_rc rfl_net_digest(const struct rfl_net *net, char out[17], struct rfl_err *err)
+{
+	RFL_AUTO(buf) text = { .len = 0 };
+
+	return write_content(net, &text, out, err);
+}
+
+enum rfl_rc rfl_net_keep(const char *dir, const struct rfl_net *net, struct rfl_err *err)
+{
+	RFL_AUTO(buf) text = { .len = 0 };
+	char digest[17];
+	enum rfl_rc rc = write_content(net, &text, digest, err);
+	RFL_AUTO(buf) name = { .len = 0 };
+
+	rfl_buf_printf(&name, "%s/%s.json", dir, digest);
+	if (rc || rfl_file_exists(rfl_buf_str(&name)) || (rc = rfl_file_mkdirs(dir, err)))
+		return rc;
+	return rfl_file_write(rfl_buf_str(&name), text.data, text.len, err);
 }
 
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net, struct rfl_err *err)
 {
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, 0);
 	rc = rfl_net_write(net, &text, err);
 	if (rc == RFL_OK)
 		rc = rfl_file_write(path, text.data, text.len, err);
-	rfl_buf_fini(&text);
 	return rc;
 }

@@ -1,54 +1,43 @@
 /*
  * binary.c - sums, differences, products and quotients of tensors, broadcast as in numpy:
- * dimensions are matched from the last one backward; missing ones and those of size 1 are repeated.
+ * dimensions are matched from the last one backward; dimensions that are missing or have size 1 are
+ * repeated.
  *
- * The output has n elements. Forward: n operations of the kind; a quotient is special. Backward:
- *
- *	a + b, a - b  none: the operands receive dY or -dY; a sign change is not counted
- *	a b           n mul for each factor that needs a gradient: dY b, dY a
- *	a / b         n special for a: dY / b; 2 n special and n mul for b: -dY ((a / b) / b)
- *
- * The gradient of a broadcast operand of m < n elements is summed, n - m add. The gradient of a
- * learned tensor (layer scale, position embedding) counts as wgrad, all others as dgrad. The sum of
- * gradients of a tensor with several readers is counted in count/costs.c.
- *
- * Fused into the operation that computes the larger operand, it reads the other one; backward, it
- * reads the tensors that the gradients need, one gradient replaces dY in memory, and the others are
- * written.
+ * The gradient of a broadcast operand is summed; that of a learned tensor (layer scale, position
+ * embedding) counts as wgrad, all others as dgrad. Fused into the operation that computes the
+ * larger operand, it reads the other one; backward, it reads the tensors that the gradients need,
+ * one gradient replaces dY in memory, and the others are written.
  */
 #include "complexity/op/parts.h"
 
-static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
-			 struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc infer(struct rfl_op_shapes *s)
 {
-	int ndim = in[0].ndim > in[1].ndim ? in[0].ndim : in[1].ndim;
-	char a[96], b[96];
+	const struct rfl_shape *a = &s->in[0], *b = &s->in[1];
+	const int ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
 
-	*out = (struct rfl_shape){ .ndim = ndim };
+	*s->out = (struct rfl_shape){ .ndim = ndim };
 	for (int i = 1; i <= ndim; i++) {
-		int64_t x = i <= in[0].ndim ? in[0].dim[in[0].ndim - i] : 1;
-		int64_t y = i <= in[1].ndim ? in[1].dim[in[1].ndim - i] : 1;
+		int64_t x = i <= a->ndim ? a->dim[a->ndim - i] : 1;
+		int64_t y = i <= b->ndim ? b->dim[b->ndim - i] : 1;
 
 		if (x != y && x != 1 && y != 1)
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"the shapes %s and %s cannot be broadcast",
-					rfl_shape_text(&in[0], a, sizeof(a)),
-					rfl_shape_text(&in[1], b, sizeof(b)));
-		out->dim[ndim - i] = x > y ? x : y;
+			return rfl_op_refuse(s, "the shapes %s and %s cannot be broadcast",
+					     rfl_op_show(s, a), rfl_op_show(s, b));
+		s->out->dim[ndim - i] = x > y ? x : y;
 	}
 	/* A result that does not fit is rejected by the builder. */
-	if (node->inplace && rfl_shape_fits(out) && rfl_shape_numel(out) != rfl_shape_numel(&in[0]))
-		return rfl_fail(err, RFL_EINVAL, 0, "%s cannot hold the result %s in place",
-				rfl_shape_text(&in[0], a, sizeof(a)),
-				rfl_shape_text(out, b, sizeof(b)));
+	if (s->node->inplace && rfl_shape_fits(s->out) &&
+	    rfl_shape_numel(s->out) != rfl_shape_numel(a))
+		return rfl_op_refuse(s, "%s cannot hold the result %s in place", rfl_op_show(s, a),
+				     rfl_op_show(s, s->out));
 	return RFL_OK;
 }
 
 /* Common to all kinds: the operands are read; at the fused level, the larger one is on chip. */
-static void forward_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void forward_traffic(struct rfl_cost_context *c)
 {
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
-	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_FORWARD];
+	struct rfl_traffic *u = &c->cost->traffic[UNFUSED][FORWARD];
+	struct rfl_traffic *f = &c->cost->traffic[FUSED][FORWARD];
 	int host = rfl_cost_in(c, 1) > rfl_cost_in(c, 0);
 
 	rfl_op_operand_read(c, 0, u);
@@ -61,13 +50,12 @@ static void forward_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 /* At the fused level, one gradient of full size replaces dY in memory, and so do others if they are
  * `alike`; the rest are written. If not fused, both levels are the same. */
-static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_cost *cost)
+static void fused_backward(struct rfl_cost_context *c, bool alike)
 {
-	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
 	bool taken = false;
 
 	if (!c->fused) {
-		rfl_op_fuse_not(cost);
+		rfl_op_fuse_not(c);
 		return;
 	}
 	for (int k = 0; k < 2; k++) {
@@ -76,94 +64,78 @@ static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_co
 		if (!c->inputs[k].grad)
 			continue;
 		if (!full || (taken && !alike))
-			rfl_op_operand_write(c, k, &f[rfl_op_operand_pass(c, k)]);
+			rfl_op_operand_write(c, k,
+					     &c->cost->traffic[FUSED][rfl_op_operand_pass(c, k)]);
 		taken |= full;
 	}
 }
 
 /* Sum a gradient of c->out elements over the broadcast dimensions of input k: the additions and,
  * unfused, a kernel that reads the gradient and writes the sum. */
-static void reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
+static void reduce(struct rfl_cost_context *c, int k)
 {
 	enum rfl_pass pass = rfl_op_operand_pass(c, k);
-	int64_t *adds = &cost->elementwise[pass].add, elements = rfl_cost_in(c, k);
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+	struct rfl_traffic *u = &c->cost->traffic[UNFUSED][pass];
+	int64_t elements = rfl_cost_in(c, k);
 
 	if (elements >= c->out)
 		return;
-	*adds += c->out - elements;
+	c->cost->elementwise[pass].add += c->out - elements;
 	rfl_cost_read(c, u, c->out, c->value_bytes);
 	rfl_op_operand_write(c, k, u);
 }
 
 /* A sum passes its gradient on unchanged, but sums it for a broadcast operand. A subtrahend gets
  * the negative, computed by a separate kernel unless fused. */
-static void sum_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void sum_cost(struct rfl_cost_context *c)
 {
 	int64_t v = c->value_bytes;
 
-	cost->elementwise[RFL_PASS_FORWARD].add = c->out;
-	forward_traffic(c, cost);
+	c->cost->elementwise[FORWARD].add = c->out;
+	forward_traffic(c);
 	for (int k = 0; k < 2; k++)
 		if (c->inputs[k].grad)
-			reduce(c, k, cost);
+			reduce(c, k);
 	if (c->node->op == RFL_OP_SUB && c->inputs[1].grad)
-		rfl_cost_move(c, &cost->traffic[RFL_FUSION_UNFUSED][rfl_op_operand_pass(c, 1)],
-			      c->out, v, c->out, v);
-	fused_backward(c, true, cost);
+		rfl_cost_move(c, &c->cost->traffic[UNFUSED][rfl_op_operand_pass(c, 1)], c->out, v,
+			      c->out, v);
+	fused_backward(c, true);
 }
 
-/* The gradient of factor k is dY times the other factor; that of a dividend is dY / b. */
-static void factor_gradient(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
+/* The gradient of factor k is dY times the other factor; that of a dividend is dY / b; that of a
+ * divisor, -dY ((a / b) / b), takes two quotients, a change of sign and a product, each a separate
+ * kernel in eager mode. */
+static void product_cost(struct rfl_cost_context *c)
 {
-	enum rfl_pass pass = rfl_op_operand_pass(c, k);
-	struct rfl_elementwise *e = &cost->elementwise[pass];
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
-	int64_t *kind = c->node->op == RFL_OP_DIV ? &e->special : &e->mul;
+	const bool div = c->node->op == RFL_OP_DIV;
+	const int64_t v = c->value_bytes;
 
-	*kind += c->out;
-	rfl_cost_move(c, u, c->out, c->value_bytes, c->out, c->value_bytes);
-	rfl_op_operand_read(c, 1 - k, u);
-	rfl_op_operand_read(c, 1 - k, &cost->traffic[RFL_FUSION_FUSED][pass]);
-	reduce(c, k, cost);
-}
+	*(div ? &c->cost->elementwise[FORWARD].special : &c->cost->elementwise[FORWARD].mul) =
+		c->out;
+	forward_traffic(c);
+	for (int k = 0; k < 2; k++) {
+		const enum rfl_pass pass = rfl_op_operand_pass(c, k);
+		struct rfl_elementwise *e = &c->cost->elementwise[pass];
+		struct rfl_traffic *u = &c->cost->traffic[UNFUSED][pass];
+		const int64_t kernels =
+			div && k ? 4 : 1; /* each reads and writes one more tensor */
 
-static void mul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	cost->elementwise[RFL_PASS_FORWARD].mul = c->out;
-	forward_traffic(c, cost);
-	for (int k = 0; k < 2; k++)
-		if (c->inputs[k].grad)
-			factor_gradient(c, k, cost);
-	fused_backward(c, false, cost);
-}
-
-/* The gradient of the divisor, -dY ((a / b) / b), takes two quotients, a change of sign and a
- * product, each a separate kernel in eager mode. */
-static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	enum rfl_pass pass = rfl_op_operand_pass(c, 1);
-	struct rfl_elementwise *e = &cost->elementwise[pass];
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
-	int64_t v = c->value_bytes;
-
-	cost->elementwise[RFL_PASS_FORWARD].special = c->out;
-	forward_traffic(c, cost);
-	if (c->inputs[0].grad)
-		factor_gradient(c, 0, cost);
-	if (c->inputs[1].grad) {
-		e->special += 2 * c->out;
-		e->mul += c->out;
-		rfl_op_operand_read(c, 0, u);
-		rfl_op_operand_read(c, 1, u);
-		rfl_op_operand_read(c, 1, u);
-		/* a / b; dY; the results of the second quotient and the sign change */
-		rfl_cost_move(c, u, c->out, 4 * v, c->out, 4 * v);
-		for (int k = 0; k < 2; k++)
-			rfl_op_operand_read(c, k, &cost->traffic[RFL_FUSION_FUSED][pass]);
-		reduce(c, 1, cost);
+		if (!c->inputs[k].grad)
+			continue;
+		e->special += div ? (1 + k) * c->out : 0;
+		e->mul += !div || k ? c->out : 0;
+		rfl_cost_move(c, u, c->out, kernels * v, c->out, kernels * v);
+		for (int i = 0; i < 2; i++) {
+			if (i == k && kernels == 1)
+				continue;
+			rfl_op_operand_read(c, i, u);
+			rfl_op_operand_read(c, i, &c->cost->traffic[FUSED][pass]);
+		}
+		if (kernels > 1) /* the second quotient */
+			rfl_op_operand_read(c, 1, u);
+		reduce(c, k);
 	}
-	fused_backward(c, false, cost);
+	fused_backward(c, false);
 }
 
 /* Save the first operand before it is overwritten, and the second unchanged. */
@@ -172,7 +144,7 @@ static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 	bool second = c->node->op == RFL_OP_DIV ? c->needs_dgrad : c->inputs[0].grad;
 
 	if (c->inputs[1].grad && c->node->inplace)
-		rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out);
+		rfl_op_save(c, RFL_SAVED_CLASS_CLONES, c->in, c->value_bytes, out);
 	else if (c->inputs[1].grad)
 		rfl_op_save_operand(c, 0, out);
 	if (second)
@@ -214,5 +186,5 @@ static void div_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 
 BINARY(add, "Add", "AddBackward0", .cost = sum_cost, .passes = 2);
 BINARY(sub, "Sub", "SubBackward0", .cost = sum_cost, .passes = 1, .scratch = sub_scratch);
-BINARY(mul, "Mul", "MulBackward0", .cost = mul_cost, .saved = saved, .scratch = mul_scratch);
-BINARY(div, "Div", "DivBackward0", .cost = div_cost, .saved = saved, .scratch = div_scratch);
+BINARY(mul, "Mul", "MulBackward0", .cost = product_cost, .saved = saved, .scratch = mul_scratch);
+BINARY(div, "Div", "DivBackward0", .cost = product_cost, .saved = saved, .scratch = div_scratch);

@@ -17,7 +17,7 @@
  *	hard_sigmoid  min(max(x + 3, 0), 6) / 6                dY / 6 where -3 < x < 3
  *	hard_swish    x min(max(x + 3, 0), 6) / 6              dY, 0 or dY (x / 3 + 1 / 2)
  *
- * The formulas are those of PyTorch's kernels (aten/src/ATen/native/cuda/Activation*Kernel.cu).
+ * The formulas are from PyTorch's kernels (aten/src/ATen/native/cuda/Activation*Kernel.cu).
  * Exponential, logarithm, division, erf and tanh are special; division by a constant is mul.
  *
  * The gradients of rsqrt, -1/2 dY y^3, and square, dY 2 x, are three kernels in PyTorch's eager
@@ -71,37 +71,31 @@ UNARY_F32(rsqrt, "Rsqrt", "RsqrtBackward0", rfl_op_saves_output, .scratch = powe
 UNARY_F32(square, "Square", "PowBackward0", rfl_op_saves_input, .scratch = power_scratch,
 	  .unary = { .forward = { .mul = 1 }, .dgrad = { .mul = 2 }, .steps = 2 });
 
-static void gelu_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void gelu_cost(struct rfl_cost_context *c)
 {
-	static const struct rfl_op_unary exact = {
-		.forward = { .add = 1, .mul = 3, .special = 1 },
-		.dgrad = { .add = 2, .mul = 7, .special = 2 },
-	};
-	static const struct rfl_op_unary tanh = {
-		.forward = { .add = 2, .mul = 6, .special = 1 },
-		.dgrad = { .add = 5, .mul = 12, .special = 1 },
+	static const struct rfl_op_unary forms[] = {
+		{ .forward = { .add = 1, .mul = 3, .special = 1 },
+		  .dgrad = { .add = 2, .mul = 7, .special = 2 } },
+		{ .forward = { .add = 2, .mul = 6, .special = 1 },
+		  .dgrad = { .add = 5, .mul = 12, .special = 1 } },
 	};
 
-	rfl_op_unary_cost_of(c, c->node->attr.gelu.tanh ? &tanh : &exact, cost);
+	rfl_op_unary_cost_of(c, &forms[c->node->attr.gelu.tanh]);
 }
 
 ELEMENTWISE(gelu, "GELU", "GeluBackward0", rfl_op_saves_input, .cost = gelu_cost,
 	    RFL_OP_ATTRS(RFL_OP_ATTR(BOOL, gelu, tanh, .def = 0)));
 
-static void affine_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void affine_cost(struct rfl_cost_context *c)
 {
 	const struct rfl_affine *a = &c->node->attr.affine;
-	int64_t muls = a->scale != 1.0, adds = a->shift != 0.0, v = c->value_bytes;
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	int64_t muls = a->scale != 1.0 ? c->in : 0, adds = a->shift != 0.0 ? c->in : 0;
 
-	cost->elementwise[RFL_PASS_FORWARD].mul = muls * c->in;
-	cost->elementwise[RFL_PASS_FORWARD].add = adds * c->in;
-	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, (muls + adds) * v, c->out, (muls + adds) * v);
-	if (c->needs_dgrad) {
-		cost->elementwise[RFL_PASS_DGRAD].mul = muls * c->in;
-		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, muls * v, c->in, muls * v);
-	}
-	rfl_op_fuse(c, 0, cost);
+	rfl_op_count(c, FORWARD, .mul = muls, .add = adds);
+	rfl_op_count(c, DGRAD, .mul = muls);
+	rfl_op_move(c, FORWARD, muls + adds, muls + adds);
+	rfl_op_move(c, DGRAD, muls, muls);
+	rfl_op_fuse(c, 0);
 }
 
 ELEMENTWISE(affine, "Affine", "MulBackward0", NULL, .cost = affine_cost,
@@ -116,15 +110,13 @@ ELEMENTWISE(affine, "Affine", "MulBackward0", NULL, .cost = affine_cost,
  * Unfused, a dropout keeps one byte per element; fused into the operation before it, one bit.
  */
 
-static enum rfl_rc dropout_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				 struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc dropout_infer(struct rfl_op_shapes *s)
 {
-	double p = node->attr.dropout.probability;
+	const double p = s->node->attr.dropout.probability;
 
 	if (!(p >= 0.0 && p < 1.0))
-		return rfl_fail(err, RFL_EINVAL, 0, "probability %g must be at least 0 and below 1",
-				p);
-	return rfl_op_same_shape(node, in, out, err);
+		return rfl_op_refuse(s, "probability %g must be at least 0 and below 1", p);
+	return rfl_op_same_shape(s);
 }
 
 /* Whether it has any effect. */
@@ -133,37 +125,30 @@ static bool drops(const struct rfl_cost_context *c)
 	return c->options->training && c->node->attr.dropout.probability > 0.0;
 }
 
-static void dropout_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void dropout_cost(struct rfl_cost_context *c)
 {
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
 	int64_t v = c->value_bytes;
 
 	if (!drops(c))
 		return;
-	cost->elementwise[RFL_PASS_FORWARD].compare = c->in;
-	cost->elementwise[RFL_PASS_FORWARD].mul = c->in;
-	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v + 1);
-	if (c->needs_dgrad) {
-		cost->elementwise[RFL_PASS_DGRAD].mul = c->in;
-		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, v + 1, c->in, v);
-	}
-	rfl_op_fuse_with_mask(c, cost);
+	rfl_op_count(c, FORWARD, .compare = c->in, .mul = c->in);
+	rfl_op_count(c, DGRAD, .mul = c->in);
+	rfl_op_move_at(c, UNFUSED, FORWARD, c->in, v, c->out, v + 1);
+	rfl_op_move_at(c, UNFUSED, DGRAD, c->out, v + 1, c->in, v);
+	rfl_op_fuse_with_mask(c);
 }
 
-static void depth_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void depth_cost(struct rfl_cost_context *c)
 {
 	int64_t v = c->value_bytes;
 
 	if (!drops(c))
 		return;
-	rfl_op_unary_cost(c, cost);
-	cost->elementwise[RFL_PASS_FORWARD].compare = c->batch;
-	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
-		struct rfl_traffic *t = cost->traffic[level];
-
-		rfl_cost_move(c, &t[RFL_PASS_FORWARD], c->batch, v, c->batch, v);
-		if (c->needs_dgrad)
-			rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->batch, v);
+	rfl_op_unary_cost(c);
+	rfl_op_count(c, FORWARD, .compare = c->batch);
+	for (int level = UNFUSED; level <= FUSED; level++) {
+		rfl_op_move_at(c, (enum rfl_fusion)level, FORWARD, c->batch, v, c->batch, v);
+		rfl_op_move_at(c, (enum rfl_fusion)level, DGRAD, c->batch, v, 0, 0);
 	}
 }
 
@@ -175,8 +160,8 @@ static void dropout_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 	bool byte = !depth && !c->on_cpu && !c->node->inplace;
 
 	if (drops(c) && c->needs_dgrad)
-		rfl_op_save(c, RFL_SAVED_MASK, depth ? c->batch : c->in, byte ? 1 : c->value_bytes,
-			    out);
+		rfl_op_save(c, RFL_SAVED_CLASS_MASKS, depth ? c->batch : c->in,
+			    byte ? 1 : c->value_bytes, out);
 }
 
 #define DROPOUT(name_, module_, autograd_, ...)                                         \

@@ -10,74 +10,52 @@
  * Composed, every step is a separate operation, forward as above. dgrad proceeds step by step with
  * the tensors kept by autograd: each subtrahend needs the row sums of its gradient (twice C - 1
  * add), the logarithm divides (1 special), the exponential multiplies (C mul), and two tensors of
- * the size of the logits have two readers each (2 C add); the mean divides once.
- *
- * Traffic of the composed form, in tensors of the size of the logits, as moved by PyTorch's
- * kernels: forward 6 reads (maximum, two differences, exponential, sum, sign change), 4 writes;
- * dgrad 10 reads, 8 writes (zeros, three sign changes, two row sums, the product, two additions).
- * At the fused level, both forms write nothing forward and read the logits again in dgrad.
- *
- * The mean of n outputs is n - 1 add and 1 special; dgrad is one number in every place.
+ * the size of the logits have two readers each (2 C add); the mean divides once. PyTorch's kernels
+ * read 6 tensors of the size of the logits and write 4 forward (maximum, two differences,
+ * exponential, sum, sign change), 10 and 8 backward (zeros, three sign changes, two row sums, the
+ * product, two additions).
  */
 #include "complexity/op/parts.h"
 
-static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
-			 struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc infer(struct rfl_op_shapes *s)
 {
-	(void)node;
-	(void)err;
-	*out = (struct rfl_shape){ .ndim = 1, .dim = { in->ndim == 2 ? in->dim[0] : 1 } };
+	*s->out = (struct rfl_shape){ .ndim = 1, .dim = { s->in->ndim == 2 ? s->in->dim[0] : 1 } };
 	return RFL_OK;
 }
 
-static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void cost(struct rfl_cost_context *c)
 {
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
-	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
-	struct rfl_elementwise *e = cost->elementwise;
 	int64_t rows = c->out, n = c->in, v = c->value_bytes;
 	int64_t place = rfl_dtype_bytes(RFL_DTYPE_I64); /* label or position of a maximum */
 	bool composed = c->loss == RFL_LOSS_COMPOSED;
 
 	if (c->loss == RFL_LOSS_MEAN) {
-		e[RFL_PASS_FORWARD] = (struct rfl_elementwise){ .add = n - 1, .special = 1 };
-		for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
-			rfl_cost_read(c, &cost->traffic[level][RFL_PASS_FORWARD], n, v);
-			if (c->needs_dgrad)
-				rfl_cost_write(c, &cost->traffic[level][RFL_PASS_DGRAD], n, v);
-		}
+		rfl_op_count(c, FORWARD, .add = n - 1, .special = 1);
+		rfl_op_move(c, FORWARD, n, 0);
+		rfl_op_move(c, DGRAD, 0, n);
+		rfl_op_fuse_not(c);
 		return;
 	}
-	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = 3 * n - 1, /* 3 n - rows, then rows - 1 */
-		.compare = n - rows,
-		.special = n + rows + 1,
-	};
-	rfl_cost_read(c, &f[RFL_PASS_FORWARD], n, v);
-	rfl_cost_read(c, &f[RFL_PASS_FORWARD], rows, place);
+	rfl_op_count(c, FORWARD, .add = 3 * n - 1, /* 3 n - rows, then rows - 1 */
+		     .compare = n - rows, .special = n + rows + 1);
+	rfl_op_move_at(c, FUSED, FORWARD, n, v, 0, 0);
+	rfl_op_move_at(c, FUSED, FORWARD, rows, place, 0, 0);
+	rfl_op_move_at(c, FUSED, DGRAD, n, v, n, v);
+	rfl_op_move_at(c, FUSED, DGRAD, rows, place, 0, 0);
 	if (composed) {
-		rfl_cost_move(c, &u[RFL_PASS_FORWARD], n, 6 * v, n, 4 * v);
-		rfl_cost_move(c, &u[RFL_PASS_FORWARD], rows, 5 * v + place, rows, 4 * v + place);
-	} else { /* log-probabilities */
-		rfl_cost_move(c, &u[RFL_PASS_FORWARD], n, v, n, v);
-		rfl_cost_read(c, &u[RFL_PASS_FORWARD], rows, place);
-	}
-	if (!c->needs_dgrad)
+		rfl_op_count(c, DGRAD, .add = 4 * n - 2 * rows, .mul = n, .special = rows + 1);
+		rfl_op_move_at(c, UNFUSED, FORWARD, n, 6 * v, n, 4 * v);
+		rfl_op_move_at(c, UNFUSED, FORWARD, rows, 5 * v + place, rows, 4 * v + place);
+		rfl_op_move_at(c, UNFUSED, DGRAD, n, 10 * v, n, 8 * v);
+		rfl_op_move_at(c, UNFUSED, DGRAD, rows, 5 * v + 2 * place, rows, 6 * v);
 		return;
-	rfl_cost_move(c, &f[RFL_PASS_DGRAD], n, v, n, v);
-	rfl_cost_read(c, &f[RFL_PASS_DGRAD], rows, place);
-	e[RFL_PASS_DGRAD].mul = n;
-	if (composed) {
-		e[RFL_PASS_DGRAD].add = 4 * n - 2 * rows;
-		e[RFL_PASS_DGRAD].special = rows + 1;
-		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 10 * v, n, 8 * v);
-		rfl_cost_move(c, &u[RFL_PASS_DGRAD], rows, 5 * v + 2 * place, rows, 6 * v);
-	} else { /* the gradient of the log-probabilities, then that of the logits */
-		e[RFL_PASS_DGRAD].add = rows;
-		e[RFL_PASS_DGRAD].special = n;
-		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 2 * v, n, 2 * v);
-		rfl_cost_read(c, &u[RFL_PASS_DGRAD], rows, place);
 	}
+	/* forward: log-probabilities; backward: their gradient, then the gradient of the logits */
+	rfl_op_count(c, DGRAD, .add = rows, .mul = n, .special = n);
+	rfl_op_move(c, FORWARD, n, n);
+	rfl_op_move_at(c, UNFUSED, FORWARD, rows, place, 0, 0);
+	rfl_op_move(c, DGRAD, 2 * n, 2 * n);
+	rfl_op_move_at(c, UNFUSED, DGRAD, rows, place, 0, 0);
 }
 
 /* Save the log-probabilities. Composed, the maximum saves positions, the exponential its result,
@@ -89,12 +67,12 @@ static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 
 	if (!c->needs_dgrad || c->loss == RFL_LOSS_MEAN)
 		return;
-	rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out);
+	rfl_op_save(c, RFL_SAVED_CLASS_LOSS, c->in, size, out);
 	if (c->loss == RFL_LOSS_FUSED)
 		return;
-	rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out);
-	rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out);
-	rfl_op_save(c, RFL_SAVED_STATISTICS, c->out, size, out);
+	rfl_op_save(c, RFL_SAVED_CLASS_LOSS, c->in, size, out);
+	rfl_op_save(c, RFL_SAVED_CLASS_LOSS, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out);
+	rfl_op_save(c, RFL_SAVED_CLASS_LOSS, c->out, size, out);
 }
 
 /* Forward, composed: at most three tensors of the size of the logits exist besides them: x - max,

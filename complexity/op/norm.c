@@ -72,66 +72,56 @@ static int64_t rows_of(const struct rfl_cost_context *c)
 	return c->in / c->node->attr.norm.features;
 }
 
-static void count(const struct rfl_cost_context *c, const struct counts *counts,
-		  struct rfl_elementwise *e)
+static void count(struct rfl_cost_context *c, enum rfl_pass pass, const struct counts *counts)
 {
-	rfl_op_add_elementwise(e, &counts->element, c->in);
-	rfl_op_add_elementwise(e, &counts->row, rows_of(c));
-	rfl_op_add_elementwise(e, &counts->feature, c->node->attr.norm.features);
+	rfl_op_count_each(c, pass, &counts->element, c->in);
+	rfl_op_count_each(c, pass, &counts->row, rows_of(c));
+	rfl_op_count_each(c, pass, &counts->feature, c->node->attr.norm.features);
 }
 
 /* The reads of one backward pass, except dY. */
-static void read_back(struct rfl_cost_context *c, const struct norm *norm, struct rfl_traffic *t)
+static void read_back(struct rfl_cost_context *c, const struct norm *norm, enum rfl_fusion level,
+		      enum rfl_pass pass)
 {
-	rfl_cost_read(c, t, c->in, c->value_bytes);
-	rfl_cost_read(c, t, rows_of(c), norm->statistics * rfl_op_statistic_bytes(c));
+	const int64_t size = norm->statistics * rfl_op_statistic_bytes(c);
+
+	rfl_op_move_at(c, level, pass, c->in, c->value_bytes, 0, 0);
+	rfl_op_move_at(c, level, pass, rows_of(c), size, 0, 0);
 }
 
 static void small_traffic(struct rfl_cost_context *c, const struct norm *norm,
-			  struct rfl_traffic *t)
+			  enum rfl_fusion level)
 {
-	int64_t features = c->node->attr.norm.features;
+	const int64_t features = c->node->attr.norm.features, param = c->param_bytes;
+	const int64_t size = norm->statistics * rfl_op_statistic_bytes(c);
 
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], features, norm->params * c->param_bytes);
-	if (c->options->training)
-		rfl_cost_write(c, &t[RFL_PASS_FORWARD], rows_of(c),
-			       norm->statistics * rfl_op_statistic_bytes(c));
-	if (c->needs_dgrad) {
-		read_back(c, norm, &t[RFL_PASS_DGRAD]);
-		rfl_cost_read(c, &t[RFL_PASS_DGRAD], features, c->param_bytes);
-	}
-	if (c->needs_wgrad)
-		rfl_cost_write(c, &t[RFL_PASS_WGRAD], features, norm->params * c->param_bytes);
+	rfl_op_move_at(c, level, FORWARD, features, norm->params * param,
+		       c->options->training ? rows_of(c) : 0, size);
+	read_back(c, norm, level, DGRAD);
+	rfl_op_move_at(c, level, DGRAD, features, param, 0, 0);
+	rfl_op_move_at(c, level, WGRAD, 0, 0, features, norm->params * param);
 }
 
-static void norm_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void norm_cost(struct rfl_cost_context *c)
 {
 	const struct norm *norm = c->node->op == RFL_OP_LAYER_NORM ? &layer : &rms;
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
-	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
-	int64_t v = c->value_bytes;
 
-	small_traffic(c, norm, u);
-	count(c, &norm->forward, &cost->elementwise[RFL_PASS_FORWARD]);
-	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v);
-	if (c->needs_dgrad) {
-		count(c, &norm->dgrad, &cost->elementwise[RFL_PASS_DGRAD]);
-		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, v, c->in, v);
-	}
-	if (c->needs_wgrad) {
-		count(c, &norm->wgrad, &cost->elementwise[RFL_PASS_WGRAD]);
-		read_back(c, norm, &u[RFL_PASS_WGRAD]);
-		rfl_cost_read(c, &u[RFL_PASS_WGRAD], c->out, v);
-	}
+	small_traffic(c, norm, UNFUSED);
+	count(c, FORWARD, &norm->forward);
+	count(c, DGRAD, &norm->dgrad);
+	count(c, WGRAD, &norm->wgrad);
+	rfl_op_move(c, FORWARD, c->in, c->out);
+	rfl_op_move(c, DGRAD, c->out, c->in);
+	rfl_op_move(c, WGRAD, c->out, 0);
+	read_back(c, norm, UNFUSED, WGRAD);
 	if (!c->fused) {
-		rfl_op_fuse_not(cost);
+		rfl_op_fuse_not(c);
 		return;
 	}
-	small_traffic(c, norm, f);
-	if (c->input_shared)
-		rfl_cost_write(c, &f[RFL_PASS_FORWARD], c->out, v);
-	if (c->needs_wgrad && !c->needs_dgrad)
-		read_back(c, norm, &f[RFL_PASS_WGRAD]);
+	small_traffic(c, norm, FUSED);
+	rfl_op_move_at(c, FUSED, FORWARD, 0, 0, c->input_shared ? c->out : 0, c->value_bytes);
+	if (!c->needs_dgrad)
+		read_back(c, norm, FUSED, WGRAD);
 }
 
 /* Save the input and, per row, 1 / deviation and (layer norm only) the mean. On a CPU, an RMS norm
@@ -144,10 +134,10 @@ static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 
 	if (c->needs_dgrad || (c->needs_wgrad && !rms_on_cpu)) {
 		rfl_op_save_operand(c, 0, out);
-		rfl_op_save(c, RFL_SAVED_STATISTICS, rows_of(c), size, out);
+		rfl_op_save(c, RFL_SAVED_CLASS_STATISTICS, rows_of(c), size, out);
 	}
 	if (c->needs_wgrad && rms_on_cpu)
-		rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, c->value_bytes, out);
+		rfl_op_save(c, RFL_SAVED_CLASS_ACTIVATIONS, c->in, c->value_bytes, out);
 }
 
 #define NORM(name_, module_, autograd_, ...)                                              \
@@ -162,94 +152,66 @@ NORM(layer_norm, "LayerNorm", "NativeLayerNormBackward0", .autocast = RFL_AUTOCA
 NORM(rms_norm, "RMSNorm", "FusedRmsNormBackward0", .autocast = RFL_AUTOCAST_KEEP);
 
 /*
- * Batch normalisation.
+ * Batch normalisation of n elements in C channels. Values that depend only on the channel are
+ * combined and computed once; a library may need more operations. Sums over all channels take n -
+ * C.
  *
- * n elements, C channels. Counts follow the formulas, with values that depend only on the channel
- * combined and computed once; a library may need more operations. A sum of k terms takes k - 1 add,
- * so the sums over all channels take n - C.
+ * Inference: scale = gamma * (1 / sqrt(var + eps)) and shift = beta - mean * scale per channel (2
+ * add, 2 mul, 2 special), then y = x * scale + shift (n add, n mul).
  *
- * Forward with running statistics (inference): scale = gamma * (1 / sqrt(var + eps)) and
- * shift = beta - mean * scale per channel, then y = x * scale + shift:
- *	n add, n mul; per channel 2 add, 2 mul, 2 special (square root, division).
+ * Training: mean (n - C add), variance (n add to subtract the mean, n mul to square, n - C add) and
+ * the same transform; per channel also mean, variance and unbiased variance as sums times a
+ * constant (3 mul), and two running averages m * new + (1 - m) * old (1 add, 2 mul each).
  *
- * Forward with batch statistics (training): mean (n - C add), variance (n add to subtract the mean,
- * n mul to square, n - C add) and the same transform (n mul, n add); per channel, besides the
- * inference terms: mean, variance and unbiased variance are sums times a constant (3 mul), and each
- * of the two running averages is m * new + (1 - m) * old (1 add, 2 mul):
- *	4 n + 2 C add, 2 n + 9 C mul, 2 C special.
+ * wgrad: sum(dy) and sum((x - mean) * dy): 3 n - 2 C add, n mul; per channel 1 mul.
+ * dgrad: ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul (mean(dy)
+ * 1; k = sum((x - mean) * dy) / (n / C) / (var + eps) 3; scale 1). With running statistics: dy *
+ * scale, n mul and per channel 1 mul.
  *
- * Backward:
- *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n - 2 C add, n mul; per channel 1 mul. With
- *	       frozen parameters, dgrad with batch statistics needs and counts these sums.
- *	dgrad  ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul
- *	       (mean(dy) 1; k = sum((x - mean) * dy) / (n / C) / (var + eps) 3; scale 1).
- *	       With running statistics: dy * scale, n mul and per channel 1 mul.
- *
- * fvcore and DeepSpeed count 2 per element forward in inference, and 5 in training.
- *
- * Traffic: in training, X is read twice (statistics, then transform), as are X and dY backward (for
- * the sums and for the gradient). Fused: in inference, it is folded into the previous convolution
- * except for one shift per channel; in training, sums are computed in the epilogue of the previous
- * operation and values normalised in the prologue of the next one (Jung et al., "Restructuring
- * Batch Normalization to Accelerate CNN Training", MLSys 2019), so only the backward pass reads X
- * again, for sums and gradient.
+ * In training, X is read twice (statistics, then transform), as are X and dY backward (for the sums
+ * and for the gradient). Fused, sums are computed in the epilogue of the previous operation and
+ * values normalised in the prologue of the next one (Jung et al., "Restructuring Batch
+ * Normalization to Accelerate CNN Training", MLSys 2019), so only the backward pass reads X again.
  */
 
-/* If fused, it has no dY and no Y of its own. Statistics have the type of the parameters. */
+/* If fused, it has no dY and no Y of its own. Statistics have the type of the parameters. The sums
+ * are the parameters' gradients; dgrad with batch statistics needs them too. */
 static void batch_traffic(struct rfl_cost_context *c, bool fused, enum rfl_pass sums,
-			  struct rfl_traffic *t)
+			  enum rfl_fusion level)
 {
-	int64_t channels = c->node->attr.batch_norm.channels, v = c->value_bytes;
-	int64_t param = c->param_bytes;
-	bool training = c->options->training;
-	struct rfl_traffic *forward = &t[RFL_PASS_FORWARD], *dgrad = &t[RFL_PASS_DGRAD];
+	const int64_t channels = c->node->attr.batch_norm.channels, v = c->value_bytes;
+	const int64_t param = c->param_bytes, training = c->options->training;
 
-	if (training) /* running statistics, and batch statistics for the backward pass */
-		rfl_cost_move(c, forward, channels, 4 * param, channels, 4 * param);
-	else /* folded if fused, except for one shift per channel */
-		rfl_cost_read(c, forward, channels, (fused ? 1 : 4) * param);
-	if (!fused)
-		rfl_cost_read(c, forward, c->in, (training ? 2 : 1) * v);
-	if (!fused || c->input_shared)
-		rfl_cost_write(c, forward, c->out, v);
-	if (sums < RFL_PASS_COUNT) {
-		rfl_cost_read(c, &t[sums], c->in, (fused ? 1 : 2) * v);
-		rfl_cost_move(c, &t[sums], channels, 2 * param, channels, 2 * param);
-	}
-	if (!c->needs_dgrad)
+	/* training: running statistics, and batch statistics for the backward pass; inference:
+	 * folded if fused, except for one shift per channel */
+	rfl_op_move_at(c, level, FORWARD, channels, (training || !fused ? 4 : 1) * param,
+		       training * channels, 4 * param);
+	rfl_op_move_at(c, level, FORWARD, fused ? 0 : c->in, (1 + training) * v,
+		       !fused || c->input_shared ? c->out : 0, v);
+	rfl_op_move_at(c, level, DGRAD, fused ? training * c->in : c->in,
+		       (fused ? 1 : 1 + training) * v, fused ? 0 : c->in, v);
+	rfl_op_move_at(c, level, DGRAD, channels, (2 + 3 * training) * param, 0, 0);
+	if (sums == DGRAD && !training)
 		return;
-	if (!fused)
-		rfl_cost_move(c, dgrad, c->in, (training ? 2 : 1) * v, c->in, v);
-	else if (training)
-		rfl_cost_read(c, dgrad, c->in, v);
-	rfl_cost_read(c, dgrad, channels, (training ? 5 : 2) * param);
+	rfl_op_move_at(c, level, sums, c->in, (fused ? 1 : 2) * v, 0, 0);
+	rfl_op_move_at(c, level, sums, channels, 2 * param, channels, 2 * param);
 }
 
-static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void batch_cost(struct rfl_cost_context *c)
 {
-	struct rfl_elementwise *e = cost->elementwise;
 	const int64_t n = c->in, channels = c->node->attr.batch_norm.channels;
-	bool training = c->options->training;
-	/* The sums are the parameters' gradients; dgrad with batch statistics needs them too. */
-	enum rfl_pass sums = c->needs_wgrad               ? RFL_PASS_WGRAD
-			     : c->needs_dgrad && training ? RFL_PASS_DGRAD
-							  : RFL_PASS_COUNT;
+	const bool training = c->options->training;
+	const enum rfl_pass sums = c->needs_wgrad ? WGRAD : DGRAD;
 
-	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = (training ? 4 * n : n) + 2 * channels,
-		.mul = training ? 2 * n + 9 * channels : n + 2 * channels,
-		.special = 2 * channels,
-	};
-	if (c->needs_dgrad) {
-		e[RFL_PASS_DGRAD].add = training ? 3 * n : 0;
-		e[RFL_PASS_DGRAD].mul = training ? 2 * n + 5 * channels : n + channels;
-	}
-	if (sums < RFL_PASS_COUNT) {
-		e[sums].add += 3 * n - 2 * channels;
-		e[sums].mul += n + channels;
-	}
-	batch_traffic(c, false, sums, cost->traffic[RFL_FUSION_UNFUSED]);
-	batch_traffic(c, c->fused, sums, cost->traffic[RFL_FUSION_FUSED]);
+	rfl_op_count(c, FORWARD, .add = (training ? 4 * n : n) + 2 * channels,
+		     .mul = training ? 2 * n + 9 * channels : n + 2 * channels,
+		     .special = 2 * channels);
+	rfl_op_count(c, DGRAD, .add = training ? 3 * n : 0,
+		     .mul = training ? 2 * n + 5 * channels : n + channels);
+	if (sums == WGRAD || training)
+		rfl_op_count(c, sums, .add = 3 * n - 2 * channels, .mul = n + channels);
+	batch_traffic(c, false, sums, UNFUSED);
+	batch_traffic(c, c->fused, sums, FUSED);
 }
 
 /* Save the input and, in training, the mean and 1 / deviation of the batch. */
@@ -259,7 +221,7 @@ static void batch_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 		return;
 	rfl_op_save_operand(c, 0, out);
 	if (c->options->training)
-		rfl_op_save(c, RFL_SAVED_STATISTICS, c->node->attr.batch_norm.channels,
+		rfl_op_save(c, RFL_SAVED_CLASS_STATISTICS, c->node->attr.batch_norm.channels,
 			    2 * rfl_op_statistic_bytes(c), out);
 }
 

@@ -27,84 +27,67 @@ int rfl_op_layer_name(const struct rfl_node *node, char *out, size_t size)
 			is_step ? rfl_op_info_of(node->op)->name : "");
 }
 
-enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shape *in,
-			      struct rfl_shape *out, struct rfl_err *err)
+enum rfl_rc rfl_op_same_shape(struct rfl_op_shapes *s)
 {
-	(void)node;
-	(void)err;
-	*out = in[0];
+	*s->out = s->in[0];
 	return RFL_OK;
+}
+
+const char *rfl_op_show(struct rfl_op_shapes *s, const struct rfl_shape *shape)
+{
+	char *text = s->text[s->ntexts++];
+
+	return rfl_shape_text(shape, text, sizeof(s->text[0]));
 }
 
 /* X and Y have the same size, so it does not matter which of them the gradient needs. If the
  * published model overwrites an input that the gradient needs, PyTorch copies it first; the engines
  * avoid that copy by writing the result to a new tensor, and the counts assume the same. */
 
-void rfl_op_add_elementwise(struct rfl_elementwise *sum, const struct rfl_elementwise *per_element,
-			    int64_t elements)
+void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary *op)
 {
-	sum->add += per_element->add * elements;
-	sum->mul += per_element->mul * elements;
-	sum->compare += per_element->compare * elements;
-	sum->special += per_element->special * elements;
-}
-
-void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary *op,
-			  struct rfl_cost *cost)
-{
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
-	int64_t v = c->value_bytes;
 	int64_t reads = (op->needs == RFL_OP_NEEDS_NOTHING ? 1 : 2) + op->steps;
 
-	rfl_op_add_elementwise(&cost->elementwise[RFL_PASS_FORWARD], &op->forward, c->in);
-	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v);
-	if (c->needs_dgrad) {
-		rfl_op_add_elementwise(&cost->elementwise[RFL_PASS_DGRAD], &op->dgrad, c->in);
-		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, reads * v, c->in, (1 + op->steps) * v);
-	}
+	rfl_op_count_each(c, FORWARD, &op->forward, c->in);
+	rfl_op_count_each(c, DGRAD, &op->dgrad, c->in);
+	rfl_op_move(c, FORWARD, c->in, c->out);
+	rfl_op_move_at(c, UNFUSED, DGRAD, c->out, reads * c->value_bytes, c->in,
+		       (1 + op->steps) * c->value_bytes);
 	if (op->needs == RFL_OP_NEEDS_BIT)
-		rfl_op_fuse_with_mask(c, cost);
+		rfl_op_fuse_with_mask(c);
 	else
-		rfl_op_fuse(c, op->needs == RFL_OP_NEEDS_TENSOR ? c->in : 0, cost);
+		rfl_op_fuse(c, op->needs == RFL_OP_NEEDS_TENSOR ? c->in : 0);
 }
 
-void rfl_op_unary_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+void rfl_op_unary_cost(struct rfl_cost_context *c)
 {
-	rfl_op_unary_cost_of(c, &rfl_op_info_of(c->node->op)->unary, cost);
+	rfl_op_unary_cost_of(c, &rfl_op_info_of(c->node->op)->unary);
 }
 
-void rfl_op_fuse_not(struct rfl_cost *cost)
+void rfl_op_fuse_not(struct rfl_cost_context *c)
 {
-	memcpy(cost->traffic[RFL_FUSION_FUSED], cost->traffic[RFL_FUSION_UNFUSED],
-	       sizeof(cost->traffic[RFL_FUSION_FUSED]));
+	memcpy(c->cost->traffic[FUSED], c->cost->traffic[UNFUSED], sizeof(c->cost->traffic[FUSED]));
 }
 
-void rfl_op_fuse_with_mask(struct rfl_cost_context *c, struct rfl_cost *cost)
+void rfl_op_fuse_with_mask(struct rfl_cost_context *c)
 {
-	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
-	int64_t mask_bytes = c->out / 8 + (c->out % 8 != 0);
+	int64_t mask_bytes = c->fused ? c->out / 8 + (c->out % 8 != 0) : 0;
 
-	rfl_op_fuse(c, 0, cost);
-	if (!c->fused)
-		return;
-	if (c->options->training)
-		rfl_cost_write(c, &f[RFL_PASS_FORWARD], mask_bytes, 1);
-	if (c->needs_dgrad)
-		rfl_cost_read(c, &f[RFL_PASS_DGRAD], mask_bytes, 1);
+	rfl_op_fuse(c, 0);
+	rfl_op_move_at(c, FUSED, FORWARD, 0, 0, c->options->training ? mask_bytes : 0, 1);
+	rfl_op_move_at(c, FUSED, DGRAD, mask_bytes, 1, 0, 0);
 }
 
-void rfl_op_fuse(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost)
+void rfl_op_fuse(struct rfl_cost_context *c, int64_t kept)
 {
-	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
+	int64_t v = c->value_bytes;
 
 	if (!c->fused) {
-		rfl_op_fuse_not(cost);
+		rfl_op_fuse_not(c);
 		return;
 	}
-	if (c->input_shared)
-		rfl_cost_write(c, &f[RFL_PASS_FORWARD], c->out, c->value_bytes);
-	if (c->needs_dgrad)
-		rfl_cost_read(c, &f[RFL_PASS_DGRAD], kept, c->value_bytes);
+	rfl_op_move_at(c, FUSED, FORWARD, 0, 0, c->input_shared ? c->out : 0, v);
+	rfl_op_move_at(c, FUSED, DGRAD, kept, v, 0, 0);
 }
 
 /* --- inputs of operations with several tensors ----------------------------------------------- */
@@ -136,20 +119,25 @@ enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k)
 void rfl_op_save_operand(const struct rfl_cost_context *c, int k, struct rfl_op_saves *out)
 {
 	if (!c->inputs[k].outside)
-		out->item[out->n++] = (struct rfl_op_saved){ .kind = RFL_SAVED_INPUT, .input = k };
+		out->item[out->n++] = (struct rfl_op_saved){ .tensor = k };
 }
 
-void rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
+void rfl_op_save_output(struct rfl_op_saves *out)
+{
+	out->item[out->n++] = (struct rfl_op_saved){ .tensor = RFL_SAVED_OUTPUT };
+}
+
+void rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_class kind, int64_t elements,
 		 int64_t size, struct rfl_op_saves *out)
 {
 	out->item[out->n++] =
-		(struct rfl_op_saved){ .kind = kind, .bytes = rfl_cost_mul(c, elements, size) };
+		(struct rfl_op_saved){ RFL_SAVED_BYTES, kind, rfl_cost_mul(c, elements, size) };
 }
 
 void rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	if (c->needs_dgrad && c->node->inplace)
-		rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out);
+		rfl_op_save(c, RFL_SAVED_CLASS_CLONES, c->in, c->value_bytes, out);
 	else if (c->needs_dgrad)
 		rfl_op_save_operand(c, 0, out);
 }
@@ -163,7 +151,7 @@ void rfl_op_saves_for_wgrad(struct rfl_cost_context *c, struct rfl_op_saves *out
 void rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	if (c->needs_dgrad)
-		rfl_op_save(c, RFL_SAVED_OUTPUT, 0, 0, out);
+		rfl_op_save_output(out);
 }
 
 int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c)
@@ -210,14 +198,14 @@ enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_window_image(const struct rfl_window w[2], const struct rfl_shape *in,
-			     int64_t channels, struct rfl_shape *out, struct rfl_err *err)
+enum rfl_rc rfl_window_image(struct rfl_op_shapes *s, const struct rfl_window w[2],
+			     int64_t channels)
 {
 	enum rfl_rc rc = RFL_OK;
 
-	*out = (struct rfl_shape){ .ndim = 3, .dim = { channels } };
+	*s->out = (struct rfl_shape){ .ndim = 3, .dim = { channels } };
 	for (int i = 0; i < 2 && rc == RFL_OK; i++)
-		rc = rfl_window_positions(&w[i], in->dim[1 + i], &out->dim[1 + i], err);
+		rc = rfl_window_positions(&w[i], s->in->dim[1 + i], &s->out->dim[1 + i], s->err);
 	return rc;
 }
 

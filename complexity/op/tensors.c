@@ -2,17 +2,10 @@
  * tensors.c - operations without arithmetic: sources (the input, learned tensors, constant tables),
  * views, copies (a new layout, concatenation, padding, cyclic shift), and rows from a table.
  *
- * Views move nothing. Only the gradient of a slice moves data: it has the size of the whole tensor
- * and is zero elsewhere. Fused, the next operation reads its part of dY.
- *
- * Backward, the inputs of a concatenation and of a new layout receive views of dY, which move
- * nothing; a padded tensor receives a copy of the middle; a shift is reversed. A learned tensor
- * concatenated to every sample (a class token) receives the sum over the samples as wgrad, with one
- * addition per sample except the first.
- *
- * Rows of a table are selected by tokens (embedding) or by constant indices (gather). The gradient
- * of the table is dY added up row by row; it counts as wgrad and is dense (PyTorch's default), so
- * all of it is written.
+ * Views move nothing, except that the gradient of a slice has the size of the whole tensor and is
+ * zero elsewhere. A learned tensor concatenated to every sample (a class token) receives the sum
+ * over the samples as wgrad. The gradient of a table is dense (PyTorch's default), so all of it is
+ * written.
  */
 #include "complexity/op/parts.h"
 
@@ -20,43 +13,28 @@
 
 /* --- inputs and constants --- */
 
-static enum rfl_rc check_dims(const struct rfl_shape *shape, struct rfl_err *err)
+static enum rfl_rc input_infer(struct rfl_op_shapes *s)
 {
-	for (int i = 0; i < shape->ndim; i++)
-		if (shape->dim[i] < 1)
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"dimension %d is %lld; it must be at least 1", i,
-					(long long)shape->dim[i]);
+	*s->out = s->node->shape;
 	return RFL_OK;
 }
 
-static enum rfl_rc input_infer(const struct rfl_node *node, const struct rfl_shape *in,
-			       struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc parameter_infer(struct rfl_op_shapes *s)
 {
-	(void)in;
-	*out = node->shape;
-	return check_dims(&node->shape, err);
-}
+	const struct rfl_shape *stored = &s->node->attr.parameter.stored;
+	const int64_t drop = s->node->attr.parameter.drop;
 
-static enum rfl_rc parameter_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				   struct rfl_shape *out, struct rfl_err *err)
-{
-	const struct rfl_parameter *a = &node->attr.parameter;
-
-	(void)in;
-	if (a->drop < 0 || a->drop > a->stored.ndim)
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot drop %lld dimensions of %d",
-				(long long)a->drop, a->stored.ndim);
-	*out = (struct rfl_shape){ .ndim = a->stored.ndim - (int)a->drop };
-	for (int i = 0; i < a->stored.ndim; i++) {
-		if (i >= a->drop)
-			out->dim[i - a->drop] = a->stored.dim[i];
-		else if (a->stored.dim[i] != 1)
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"cannot drop dimension %d: its size is %lld, not 1", i,
-					(long long)a->stored.dim[i]);
-	}
-	return check_dims(&a->stored, err);
+	if (drop > stored->ndim)
+		return rfl_op_refuse(s, "cannot drop %lld dimensions of %d", (long long)drop,
+				     stored->ndim);
+	*s->out = (struct rfl_shape){ .ndim = stored->ndim - (int)drop };
+	for (int i = 0; i < stored->ndim; i++)
+		if (i >= drop)
+			s->out->dim[i - drop] = stored->dim[i];
+		else if (stored->dim[i] != 1)
+			return rfl_op_refuse(s, "cannot drop dimension %d: its size is %lld, not 1",
+					     i, (long long)stored->dim[i]);
+	return RFL_OK;
 }
 
 static int parameter_params(const struct rfl_node *node, struct rfl_op_param *out)
@@ -73,12 +51,10 @@ static int parameter_params(const struct rfl_node *node, struct rfl_op_param *ou
 	return 1;
 }
 
-static enum rfl_rc constant_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				  struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc constant_infer(struct rfl_op_shapes *s)
 {
-	(void)in;
-	*out = node->attr.constant.shape;
-	return check_dims(out, err);
+	*s->out = s->node->attr.constant.shape;
+	return RFL_OK;
 }
 
 RFL_OP(input, "Input", NULL, .arity = RFL_OP_NO_INPUTS, .infer = input_infer);
@@ -93,79 +69,73 @@ RFL_OP(constant, "Buffer", NULL, .arity = RFL_OP_NO_INPUTS, .infer = constant_in
 
 /* --- views --- */
 
-static enum rfl_rc flatten_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				 struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc flatten_infer(struct rfl_op_shapes *s)
 {
-	int64_t first = node->attr.flatten.first;
-	int64_t rest = 1;
+	const int64_t first = s->node->attr.flatten.first;
 
-	if (first < 0 || first >= in->ndim)
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot flatten %d dimensions starting at %lld",
-				in->ndim, (long long)first);
-	for (int i = (int)first; i < in->ndim; i++)
-		rest *= in->dim[i]; /* the builder has checked that the input fits */
-	*out = *in;
-	out->ndim = (int)first + 1;
-	out->dim[first] = rest;
+	if (first >= s->in->ndim)
+		return rfl_op_refuse(s, "cannot flatten %d dimensions starting at %lld",
+				     s->in->ndim, (long long)first);
+	*s->out = *s->in;
+	s->out->ndim = (int)first + 1;
+	for (int i = s->out->ndim; i < s->in->ndim; i++)
+		s->out->dim[first] *= s->in->dim[i]; /* fits, as the input does */
 	return RFL_OK;
 }
 
-static enum rfl_rc reshape_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				 struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc reshape_infer(struct rfl_op_shapes *s)
 {
-	const struct rfl_shape *shape = &node->attr.reshape.shape;
-	char from[96], to[96];
-	enum rfl_rc rc = check_dims(shape, err);
+	const struct rfl_shape *shape = &s->node->attr.reshape.shape;
 
-	if (rc != RFL_OK)
-		return rc;
-	if (!rfl_shape_fits(shape) || rfl_shape_numel(shape) != rfl_shape_numel(in))
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot reshape %s to %s: sizes differ",
-				rfl_shape_text(in, from, sizeof(from)),
-				rfl_shape_text(shape, to, sizeof(to)));
-	*out = *shape;
+	if (!rfl_shape_fits(shape) || rfl_shape_numel(shape) != rfl_shape_numel(s->in))
+		return rfl_op_refuse(s, "cannot reshape %s to %s: sizes differ",
+				     rfl_op_show(s, s->in), rfl_op_show(s, shape));
+	*s->out = *shape;
 	return RFL_OK;
 }
 
-static enum rfl_rc permute_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				 struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc unknown_infer(struct rfl_op_shapes *s)
 {
-	const int64_t *order = node->attr.permute.order;
+	*s->out = s->node->attr.reshape.shape;
+	return RFL_OK;
+}
+
+static enum rfl_rc permute_infer(struct rfl_op_shapes *s)
+{
+	const int64_t *order = s->node->attr.permute.order;
+	const int ndim = s->in->ndim;
 	unsigned seen = 0;
 
-	out->ndim = in->ndim;
-	for (int i = 0; i < in->ndim; i++) {
-		if (order[i] < 0 || order[i] >= in->ndim || (seen & (1u << order[i])))
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"the order must list each of the %d dimensions once",
-					in->ndim);
+	s->out->ndim = ndim;
+	for (int i = 0; i < ndim; i++) {
+		if (order[i] < 0 || order[i] >= ndim || (seen & (1u << order[i])))
+			return rfl_op_refuse(
+				s, "the order must list each of the %d dimensions once", ndim);
 		seen |= 1u << order[i];
-		out->dim[i] = in->dim[order[i]];
+		s->out->dim[i] = s->in->dim[order[i]];
 	}
 	return RFL_OK;
 }
 
-static enum rfl_rc slice_infer(const struct rfl_node *node, const struct rfl_shape *in,
-			       struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc slice_infer(struct rfl_op_shapes *s)
 {
-	const struct rfl_slice *a = &node->attr.slice;
-	int64_t size = a->dim >= 0 && a->dim < in->ndim ? in->dim[a->dim] : 0;
+	const struct rfl_slice *a = &s->node->attr.slice;
+	const int64_t size = a->dim < s->in->ndim ? s->in->dim[a->dim] : 0;
 
-	if (a->start < 0 || a->length < 1 || a->step < 1 || a->start >= size ||
-	    a->length - 1 > (size - 1 - a->start) / a->step)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"cannot take %lld elements, starting at %lld with step %lld, of "
-				"dimension %lld of size %lld",
-				(long long)a->length, (long long)a->start, (long long)a->step,
-				(long long)a->dim, (long long)size);
-	*out = *in;
-	out->dim[a->dim] = a->length;
+	if (a->start >= size || a->length - 1 > (size - 1 - a->start) / a->step)
+		return rfl_op_refuse(s,
+				     "cannot take %lld elements, starting at %lld with step %lld, "
+				     "of dimension %lld of size %lld",
+				     (long long)a->length, (long long)a->start, (long long)a->step,
+				     (long long)a->dim, (long long)size);
+	*s->out = *s->in;
+	s->out->dim[a->dim] = a->length;
 	return RFL_OK;
 }
 
-static void slice_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void slice_cost(struct rfl_cost_context *c)
 {
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][rfl_op_operand_pass(c, 0)];
+	struct rfl_traffic *u = &c->cost->traffic[UNFUSED][rfl_op_operand_pass(c, 0)];
 
 	if (!c->needs_dgrad)
 		return;
@@ -188,94 +158,90 @@ VIEW(slice, "Slice", "SliceBackward0", .infer = slice_infer, .cost = slice_cost,
 		  RFL_OP_ATTR(INT, slice, length, .required = true, .min = 1),
 		  RFL_OP_ATTR(INT, slice, step, .def = 1, .min = 1)));
 
+/* Another program's operation of which only the shape of the result is known; it counts nothing. */
+RFL_OP(unknown, "Unknown", NULL, .infer = unknown_infer,
+       RFL_OP_ATTRS(RFL_OP_ATTR(SHAPE, reshape, shape, .required = true)));
+
 /* --- copies --- */
 
-static enum rfl_rc concat_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				struct rfl_shape *out, struct rfl_err *err)
+/* Add to a dimension of the output. */
+static enum rfl_rc extend(struct rfl_op_shapes *s, int64_t dim, int64_t size)
 {
-	int64_t dim = node->attr.concat.dim;
-	char a[96], b[96];
-
-	if (node->ninputs < 1 || dim < 0 || dim >= in[0].ndim)
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot join along dimension %lld",
-				(long long)dim);
-	*out = in[0];
-	for (int i = 1; i < node->ninputs; i++) {
-		bool fits = in[i].ndim == in[0].ndim;
-
-		for (int d = 0; fits && d < in[0].ndim; d++)
-			fits = d == dim || in[i].dim[d] == in[0].dim[d];
-		if (!fits)
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"cannot join %s and %s: dimensions do not match",
-					rfl_shape_text(&in[0], a, sizeof(a)),
-					rfl_shape_text(&in[i], b, sizeof(b)));
-		if (!rfl_num_add(out->dim[dim], in[i].dim[dim], &out->dim[dim]))
-			return rfl_fail(err, RFL_EOVERFLOW, 0,
-					"the output has 2^63 elements or more");
-	}
-	return RFL_OK;
-}
-
-/* Check that two dimensions begin at dim. */
-static enum rfl_rc need_plane(const struct rfl_shape *in, int64_t dim, struct rfl_err *err)
-{
-	if (dim >= 0 && dim < in->ndim - 1)
+	if (rfl_num_add(s->out->dim[dim], size, &s->out->dim[dim]))
 		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0,
-			"dimension %lld of %d is not a height followed by a width", (long long)dim,
-			in->ndim);
+	return rfl_fail(s->err, RFL_EOVERFLOW, 0, "the output has 2^63 elements or more");
 }
 
-static enum rfl_rc pad_infer(const struct rfl_node *node, const struct rfl_shape *in,
-			     struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc concat_infer(struct rfl_op_shapes *s)
 {
-	const struct rfl_pad *a = &node->attr.padding;
-	int64_t *h, *w;
-	enum rfl_rc rc = need_plane(in, a->dim, err);
+	const struct rfl_shape *first = s->in;
+	const int64_t dim = s->node->attr.concat.dim;
+	enum rfl_rc rc = RFL_OK;
 
-	if (rc != RFL_OK)
-		return rc;
-	*out = *in;
-	h = &out->dim[a->dim];
-	w = &out->dim[a->dim + 1];
-	if (a->top < 0 || a->bottom < 0 || a->left < 0 || a->right < 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "padding must be at least 0");
-	if (!rfl_num_add(*h, a->top, h) || !rfl_num_add(*h, a->bottom, h) ||
-	    !rfl_num_add(*w, a->left, w) || !rfl_num_add(*w, a->right, w))
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "the output has 2^63 elements or more");
-	return RFL_OK;
+	if (s->node->ninputs < 1 || dim >= first->ndim)
+		return rfl_op_refuse(s, "cannot join along dimension %lld", (long long)dim);
+	*s->out = *first;
+	for (int i = 1; i < s->node->ninputs && rc == RFL_OK; i++) {
+		const struct rfl_shape *in = &s->in[i];
+		bool fits = in->ndim == first->ndim;
+
+		for (int d = 0; fits && d < first->ndim; d++)
+			fits = d == dim || in->dim[d] == first->dim[d];
+		if (!fits)
+			return rfl_op_refuse(s, "cannot join %s and %s: dimensions do not match",
+					     rfl_op_show(s, first), rfl_op_show(s, in));
+		rc = extend(s, dim, in->dim[dim]);
+	}
+	return rc;
 }
 
-static enum rfl_rc roll_infer(const struct rfl_node *node, const struct rfl_shape *in,
-			      struct rfl_shape *out, struct rfl_err *err)
+/* Give the output the shape of the input, in which two dimensions begin at dim. */
+static enum rfl_rc same_plane(struct rfl_op_shapes *s, int64_t dim)
 {
-	*out = *in;
-	return need_plane(in, node->attr.roll.dim, err);
+	if (dim >= s->in->ndim - 1)
+		return rfl_op_refuse(s, "dimension %lld of %d is not a height followed by a width",
+				     (long long)dim, s->in->ndim);
+	return rfl_op_same_shape(s);
 }
 
-static void copy_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static enum rfl_rc pad_infer(struct rfl_op_shapes *s)
 {
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	const struct rfl_pad *a = &s->node->attr.padding;
+	const int64_t more[] = { a->top, a->bottom, a->left, a->right };
+	enum rfl_rc rc = same_plane(s, a->dim);
+
+	for (int i = 0; i < 4 && rc == RFL_OK; i++)
+		rc = extend(s, a->dim + i / 2, more[i]);
+	return rc;
+}
+
+static enum rfl_rc roll_infer(struct rfl_op_shapes *s)
+{
+	return same_plane(s, s->node->attr.roll.dim);
+}
+
+static void copy_cost(struct rfl_cost_context *c)
+{
 	const enum rfl_op op = c->node->op;
 
 	for (int k = 0; k < c->node->ninputs; k++) {
 		const struct rfl_cost_input *in = &c->inputs[k];
 		enum rfl_pass pass = rfl_op_operand_pass(c, k);
-		int64_t *adds = &cost->elementwise[pass].add;
+		struct rfl_traffic *u = c->cost->traffic[UNFUSED];
+		int64_t *adds = &c->cost->elementwise[pass].add;
 
-		rfl_op_operand_read(c, k, &u[RFL_PASS_FORWARD]);
+		rfl_op_operand_read(c, k, &u[FORWARD]);
 		if (op != RFL_OP_CONCAT || !in->grad || !in->batchless || c->node->batchless)
 			continue;
 		*adds = rfl_cost_add(c, *adds, rfl_cost_mul(c, c->batch - 1, in->numel));
 		rfl_cost_read(c, &u[pass], rfl_cost_mul(c, c->batch, in->numel), c->value_bytes);
 		rfl_op_operand_write(c, k, &u[pass]);
 	}
-	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	rfl_op_move(c, FORWARD, 0, c->out);
 	/* dX has the size of X, even with padding. */
-	if ((op == RFL_OP_PAD || op == RFL_OP_ROLL) && c->needs_dgrad)
-		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes, c->in, c->value_bytes);
-	rfl_op_fuse_not(cost);
+	if (op == RFL_OP_PAD || op == RFL_OP_ROLL)
+		rfl_op_move(c, DGRAD, c->in, c->in);
+	rfl_op_fuse_not(c);
 }
 
 RFL_OP(contiguous, "Contiguous", "CloneBackward0", .infer = rfl_op_same_shape, .cost = copy_cost,
@@ -295,17 +261,12 @@ RFL_OP(roll, "Roll", "RollBackward0", .infer = roll_infer, .cost = copy_cost,
 
 /* --- rows of a table --- */
 
-static enum rfl_rc embedding_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				   struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc embedding_infer(struct rfl_op_shapes *s)
 {
-	const struct rfl_embedding *a = &node->attr.embedding;
-
-	if (a->vocab < 1 || a->features < 1 || in->ndim >= RFL_NET_MAX_DIMS)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"a table needs at least 1 row and 1 feature, not %lld and %lld",
-				(long long)a->vocab, (long long)a->features);
-	*out = *in;
-	out->dim[out->ndim++] = a->features;
+	if (s->in->ndim >= RFL_NET_MAX_DIMS)
+		return rfl_op_refuse(s, "the input has %d dimensions already", s->in->ndim);
+	*s->out = *s->in;
+	s->out->dim[s->out->ndim++] = s->node->attr.embedding.features;
 	return RFL_OK;
 }
 
@@ -319,52 +280,46 @@ static int embedding_params(const struct rfl_node *node, struct rfl_op_param *ou
 	return 1;
 }
 
-static enum rfl_rc gather_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc gather_infer(struct rfl_op_shapes *s)
 {
-	const struct rfl_shape *shape = &node->attr.gather.shape;
-	char from[96], to[96];
-	enum rfl_rc rc = check_dims(shape, err);
+	const struct rfl_shape *shape = &s->node->attr.gather.shape;
 
-	if (rc != RFL_OK)
-		return rc;
-	if (in->ndim != 2 || shape->ndim < 1 || shape->dim[shape->ndim - 1] != in->dim[1])
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot gather %s from a table of %s",
-				rfl_shape_text(shape, to, sizeof(to)),
-				rfl_shape_text(in, from, sizeof(from)));
-	*out = *shape;
+	if (s->in->ndim != 2 || shape->ndim < 1 || shape->dim[shape->ndim - 1] != s->in->dim[1])
+		return rfl_op_refuse(s, "cannot gather %s from a table of %s",
+				     rfl_op_show(s, shape), rfl_op_show(s, s->in));
+	*s->out = *shape;
 	return RFL_OK;
 }
 
 /* The cost of reading rows of `row` elements; the table has `table` elements of `size` bytes. */
 static void rows_cost(struct rfl_cost_context *c, int64_t row, int64_t table, int64_t size,
-		      enum rfl_pass pass, struct rfl_cost *cost)
+		      enum rfl_pass pass)
 {
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	struct rfl_traffic *u = c->cost->traffic[UNFUSED];
 	int64_t v = c->value_bytes, place = rfl_dtype_bytes(RFL_DTYPE_I64);
 
-	rfl_cost_read(c, &u[RFL_PASS_FORWARD], c->out / row, place);
-	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->out, size, c->out, v);
+	rfl_cost_read(c, &u[FORWARD], c->out / row, place);
+	rfl_cost_move(c, &u[FORWARD], c->out, size, c->out, v);
 	if (pass != RFL_PASS_FORWARD) {
-		cost->elementwise[pass].add = c->out;
+		c->cost->elementwise[pass].add = c->out;
 		rfl_cost_read(c, &u[pass], c->out / row, place);
 		rfl_cost_move(c, &u[pass], c->out, v, table, size);
 	}
-	rfl_op_fuse_not(cost);
+	rfl_op_fuse_not(c);
 }
 
-static void embedding_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void embedding_cost(struct rfl_cost_context *c)
 {
 	const struct rfl_embedding *a = &c->node->attr.embedding;
 
 	rows_cost(c, a->features, rfl_cost_mul(c, a->vocab, a->features), c->param_bytes,
-		  c->needs_wgrad ? RFL_PASS_WGRAD : RFL_PASS_FORWARD, cost);
+		  c->needs_wgrad ? WGRAD : FORWARD);
 }
 
-static void gather_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void gather_cost(struct rfl_cost_context *c)
 {
 	rows_cost(c, c->in_shape.dim[1], c->in, rfl_op_operand_bytes(c, 0),
-		  c->inputs[0].grad ? rfl_op_operand_pass(c, 0) : RFL_PASS_FORWARD, cost);
+		  c->inputs[0].grad ? rfl_op_operand_pass(c, 0) : RFL_PASS_FORWARD);
 }
 
 RFL_OP(embedding, "Embedding", "EmbeddingBackward0", .infer = embedding_infer,

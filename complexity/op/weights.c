@@ -2,72 +2,45 @@
  * weights.c - two-dimensional convolutions, including grouped and dilated ones, and the fully
  * connected layer y = x w^T + b over the last dimension.
  *
- * Convolution with N samples, Ci -> Co channels, Ho x Wo positions, kh x kw taps and G groups:
- *
- *	forward  N * Co * Ho * Wo * (Ci / G) * kh * kw multiply-adds, padding taps included;
- *	         a bias is one addition per output element, counted separately
- *	dgrad    the same number: every product of the forward pass is used once
- *	wgrad    the same number; a bias gradient is the sum of dY over samples and positions
- *
- * All three are equal for any stride, dilation and groups. PyTorch's FlopCounterMode counts the
- * same (torch/utils/flop_counter.py, conv_backward_flop), except that earlier versions count the
- * weight gradient of a grouped convolution as if it were dense. A linear layer of R rows takes R *
- * in * out multiply-adds, and dX = dY w and dw = dY^T X the same number each (FlopCounterMode
- * reports them as two mm).
- *
- * The traffic assumes direct convolution; unfolding the image (im2col) also moves kh * kw times X.
+ * Every product of the forward pass is used once in each gradient, so dgrad and wgrad take as many
+ * multiply-adds, for any stride, dilation and groups. PyTorch's FlopCounterMode counts the same
+ * (torch/utils/flop_counter.py, conv_backward_flop), except that earlier versions count the weight
+ * gradient of a grouped convolution as if it were dense.
  *
  * Under autocast (master_weights), the weights are stored as F32 and copied to 16 bits in each
  * step. Unfused, a separate kernel reads 4 and writes 2 bytes per weight, and another one widens
- * the gradient; fused, the operation itself reads F32 weights and writes F32 gradients.
- *
- * A frozen weight has no wgrad. The gradient of a borrowed weight (a head tied to the embedding) is
- * added to its owner's, 1 add per weight; unfused, this reads both and writes one.
+ * the gradient; fused, the operation itself reads F32 weights and writes F32 gradients. The
+ * gradient of a borrowed weight (a head tied to the embedding) is added to its owner's.
  */
 #include "complexity/op/parts.h"
 
 /* `macs` is for the forward pass over the batch; `weights` and `biases` are element counts. */
-static void weights_cost(struct rfl_cost_context *c, int64_t macs, int64_t weights, int64_t biases,
-			 struct rfl_cost *cost)
+static void weights_cost(struct rfl_cost_context *c, int64_t macs, int64_t weights, int64_t biases)
 {
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
-	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
-	int64_t *adds = &cost->elementwise[RFL_PASS_WGRAD].add;
 	int64_t v = c->value_bytes, stored = c->param_bytes;
 	int64_t all = rfl_cost_add(c, weights, biases);
-	int64_t copied = stored != v ? all : 0;
+	int64_t copied = stored != v ? all : 0, tied = c->node->tied ? all : 0;
 
-	cost->macs[RFL_PASS_FORWARD] = macs;
-	cost->bias_adds = biases ? c->out : 0;
-	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
-		struct rfl_traffic *t = cost->traffic[level];
-		int64_t size = level == RFL_FUSION_FUSED ? stored : v; /* fused: without a copy */
+	c->cost->bias_adds = biases ? c->out : 0;
+	for (int pass = FORWARD; pass <= WGRAD; pass++)
+		c->cost->macs[pass] = rfl_op_runs(c, (enum rfl_pass)pass) ? macs : 0;
+	for (int i = UNFUSED; i <= FUSED; i++) {
+		enum rfl_fusion level = (enum rfl_fusion)i;
+		int64_t size = level == FUSED ? stored : v; /* fused: without a copy */
 
-		rfl_cost_move(c, &t[RFL_PASS_FORWARD], c->in, v, c->out, v);
-		rfl_cost_read(c, &t[RFL_PASS_FORWARD], all, size);
-		if (c->needs_dgrad) {
-			rfl_cost_move(c, &t[RFL_PASS_DGRAD], c->out, v, c->in, v);
-			rfl_cost_read(c, &t[RFL_PASS_DGRAD], weights, size);
-		}
-		if (c->needs_wgrad) {
-			rfl_cost_move(c, &t[RFL_PASS_WGRAD], c->in, v, all, size);
-			rfl_cost_read(c, &t[RFL_PASS_WGRAD], c->out, v);
-		}
+		rfl_op_move_at(c, level, FORWARD, c->in, v, c->out, v);
+		rfl_op_move_at(c, level, FORWARD, all, size, 0, 0);
+		rfl_op_move_at(c, level, DGRAD, c->out, v, c->in, v);
+		rfl_op_move_at(c, level, DGRAD, weights, size, 0, 0);
+		rfl_op_move_at(c, level, WGRAD, c->in, v, all, size);
+		rfl_op_move_at(c, level, WGRAD, c->out, v, 0, 0);
 	}
-	rfl_cost_move(c, &u[RFL_PASS_FORWARD], copied, stored, copied, v);
-	if (c->needs_dgrad)
-		cost->macs[RFL_PASS_DGRAD] = macs;
-	if (!c->needs_wgrad)
-		return;
-	cost->macs[RFL_PASS_WGRAD] = macs;
-	rfl_cost_move(c, &u[RFL_PASS_WGRAD], copied, v, copied, stored);
-	if (biases) /* a sum of out / biases terms for each bias */
-		*adds = c->out - biases;
-	if (c->node->tied) {
-		*adds = rfl_cost_add(c, *adds, all);
-		rfl_cost_move(c, &u[RFL_PASS_WGRAD], all, 2 * stored, all, stored);
-		rfl_cost_read(c, &f[RFL_PASS_WGRAD], all, stored);
-	}
+	rfl_op_move_at(c, UNFUSED, FORWARD, copied, stored, copied, v);
+	rfl_op_move_at(c, UNFUSED, WGRAD, copied, v, copied, stored);
+	rfl_op_move_at(c, UNFUSED, WGRAD, tied, 2 * stored, tied, stored);
+	rfl_op_move_at(c, FUSED, WGRAD, tied, stored, 0, 0);
+	/* a sum of out / biases terms for each bias */
+	rfl_op_count(c, WGRAD, .add = rfl_cost_add(c, biases ? c->out - biases : 0, tied));
 }
 
 /* --- convolution --- */
@@ -78,21 +51,18 @@ static void windows_of(const struct rfl_conv2d *a, struct rfl_window w[2])
 	w[1] = (struct rfl_window){ a->kernel_w, a->stride_w, a->pad_w, a->dilation_w, false };
 }
 
-static enum rfl_rc conv_infer(const struct rfl_node *node, const struct rfl_shape *in,
-			      struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc conv_infer(struct rfl_op_shapes *s)
 {
-	const struct rfl_conv2d *a = &node->attr.conv2d;
+	const struct rfl_conv2d *a = &s->node->attr.conv2d;
 	struct rfl_window w[2];
 
-	if (a->groups < 1 || a->out_channels < 1 || a->in_channels % a->groups != 0 ||
-	    a->out_channels % a->groups != 0)
-		return rfl_fail(
-			err, RFL_EINVAL, 0,
-			"%lld input and %lld output channels must be divisible into %lld groups",
+	if (a->in_channels % a->groups != 0 || a->out_channels % a->groups != 0)
+		return rfl_op_refuse(
+			s, "%lld input and %lld output channels must be divisible into %lld groups",
 			(long long)a->in_channels, (long long)a->out_channels,
 			(long long)a->groups);
 	windows_of(a, w);
-	return rfl_window_image(w, in, a->out_channels, out, err);
+	return rfl_window_image(s, w, a->out_channels);
 }
 
 static int conv_params(const struct rfl_node *node, struct rfl_op_param *out)
@@ -110,7 +80,7 @@ static int conv_params(const struct rfl_node *node, struct rfl_op_param *out)
 	return a->bias ? 2 : 1;
 }
 
-static void conv_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void conv_cost(struct rfl_cost_context *c)
 {
 	const struct rfl_conv2d *a = &c->node->attr.conv2d;
 	int64_t pairs = rfl_cost_mul(c, a->out_channels, a->in_channels / a->groups);
@@ -125,8 +95,8 @@ static void conv_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	taps = rfl_cost_mul(c,
 			    rfl_window_real_taps(&w[0], c->in_shape.dim[1], c->node->shape.dim[1]),
 			    rfl_window_real_taps(&w[1], c->in_shape.dim[2], c->node->shape.dim[2]));
-	cost->macs_excl_padding = rfl_cost_mul(c, c->batch, rfl_cost_mul(c, pairs, taps));
-	weights_cost(c, macs, rfl_cost_mul(c, pairs, kernel), a->bias ? a->out_channels : 0, cost);
+	c->cost->macs_excl_padding = rfl_cost_mul(c, c->batch, rfl_cost_mul(c, pairs, taps));
+	weights_cost(c, macs, rfl_cost_mul(c, pairs, kernel), a->bias ? a->out_channels : 0);
 }
 
 /* The input is saved even if the weight is frozen. */
@@ -150,18 +120,10 @@ RFL_OP(conv2d, "Conv2d", "ConvolutionBackward0", RFL_OP_READS_IMAGE, .infer = co
 
 /* --- fully connected layer --- */
 
-static enum rfl_rc linear_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc linear_infer(struct rfl_op_shapes *s)
 {
-	const struct rfl_linear *a = &node->attr.linear;
-
-	if (in->ndim < 1 || a->out_features < 1)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"a linear layer needs at least 1 output and an input of at least 1 "
-				"dimension, not %lld and %d",
-				(long long)a->out_features, in->ndim);
-	*out = *in;
-	out->dim[in->ndim - 1] = a->out_features;
+	*s->out = *s->in;
+	s->out->dim[s->in->ndim - 1] = s->node->attr.linear.out_features;
 	return RFL_OK;
 }
 
@@ -185,18 +147,19 @@ static int linear_params(const struct rfl_node *node, struct rfl_op_param *out)
 	return a->bias ? 2 : 1;
 }
 
-static void linear_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void linear_cost(struct rfl_cost_context *c)
 {
 	const struct rfl_linear *a = &c->node->attr.linear;
 	int64_t macs = rfl_cost_mul(c, c->out, a->in_features);
 
-	cost->macs_excl_padding = macs;
+	c->cost->macs_excl_padding = macs;
 	weights_cost(c, macs, rfl_cost_mul(c, a->in_features, a->out_features),
-		     a->bias ? a->out_features : 0, cost);
+		     a->bias ? a->out_features : 0);
 }
 
-RFL_OP(linear, "Linear", "AddmmBackward0", .infer = linear_infer, .params = linear_params,
-       .cost = linear_cost, .saved = rfl_op_saves_for_wgrad, .autocast = RFL_AUTOCAST_LOWER,
+RFL_OP(linear, "Linear", "AddmmBackward0", .min_dims = 1, .needs = "features",
+       .infer = linear_infer, .params = linear_params, .cost = linear_cost,
+       .saved = rfl_op_saves_for_wgrad, .autocast = RFL_AUTOCAST_LOWER,
        RFL_OP_ATTRS(RFL_OP_ATTR(INT, linear, in_features, .min = 1, .inferred = true),
 		    RFL_OP_ATTR(INT, linear, out_features, .required = true, .min = 1),
 		    RFL_OP_ATTR(BOOL, linear, bias, .def = 0),

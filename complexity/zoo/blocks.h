@@ -1,6 +1,7 @@
 /*
  * blocks.h - the interface between families and the zoo (a table of models and a function that
- * builds one), and the blocks shared by families, with torchvision's module names.
+ * builds one), the layers in lists of families, and the blocks shared by several of them, with
+ * torchvision's module names. Only for files of zoo/.
  */
 #ifndef RFL_COMPLEXITY_ZOO_BLOCKS_H
 #define RFL_COMPLEXITY_ZOO_BLOCKS_H
@@ -50,14 +51,8 @@ struct rfl_zoo_family {
 /** A row for a model that reads text; `aliases_` is an array ended by NULL. */
 #define RFL_ZOO_TEXT(family_, name_, title_, summary_, classes_, context_, most_, aliases_, ...) \
 	{                                                                                        \
-		.model = { name_,                                                                \
-			   title_,                                                               \
-			   family_,                                                              \
-			   summary_,                                                             \
-			   .classes = (classes_),                                                \
-			   .context_length = (context_),                                         \
-			   .max_context_length = (most_),                                        \
-			   .aliases = (aliases_) },                                              \
+		.model = { name_, title_,   family_,  summary_, 0,                               \
+			   0,     classes_, context_, most_,    .aliases = (aliases_) },         \
 		.config = __VA_ARGS__                                                            \
 	}
 #define RFL_ZOO_ALIASES(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -72,47 +67,96 @@ struct rfl_zoo_family {
 	F(inception)                                                                            \
 	F(resnet)                                                                               \
 	F(squeezenet)                                                                           \
-	F(densenet) F(mobilenet) F(mnasnet) F(shufflenet) F(efficientnet) F(regnet) F(convnext) \
-		F(vit) F(swin) F(maxvit) F(cs336) F(gpt2) F(llama) F(attention)
+	F(densenet)                                                                             \
+	F(mobilenet)                                                                            \
+	F(mnasnet) F(shufflenet) F(efficientnet) F(regnet) F(convnext) F(vit) F(swin) F(maxvit) \
+		F(cs336) F(gpt2) F(llama) F(attention)
 #define F(name_) extern const struct rfl_zoo_family rfl_zoo_##name_;
 RFL_ZOO_FAMILIES(F)
 #undef F
 
+/* --- layers for rfl_chain() --- */
+
+#define LAYER(op_, name_, ...)                                   \
+	{                                                        \
+		.op = RFL_OP_##op_, .name = (name_), __VA_ARGS__ \
+	}
+/* An operation without attributes; 0: no layer. */
+#define STEP(op_, name_)                     \
+	{                                    \
+		.op = (op_), .name = (name_) \
+	}
+#define INPLACE(op_, name_)                                   \
+	{                                                     \
+		.op = (op_), .name = (name_), .inplace = true \
+	}
+#define RELU(name)       INPLACE(RFL_OP_RELU, name)
+#define GELU(name)       STEP(RFL_OP_GELU, name)
+#define BATCH_NORM(name) STEP(RFL_OP_BATCH_NORM, name)
+#define FLATTEN(name)    STEP(RFL_OP_FLATTEN, name)
+
+/* Windows, with half the kernel as padding, or without padding. */
+#define WINDOW(h_, w_, stride_, pad_h_, pad_w_)                                           \
+	.kernel_h = (h_), .kernel_w = (w_), .stride_h = (stride_), .stride_w = (stride_), \
+	.pad_h = (pad_h_), .pad_w = (pad_w_)
+#define SAME(kernel, stride)  WINDOW(kernel, kernel, stride, (kernel) / 2, (kernel) / 2)
+#define VALID(kernel, stride) WINDOW(kernel, kernel, stride, 0, 0)
+/* `...` is a window. */
+#define CONV_OF(name, out, groups_, bias_, ...)     \
+	LAYER(CONV2D, name,                         \
+	      .attr.conv2d = { .out_channels = out, \
+			       __VA_ARGS__,         \
+			       .dilation_h = 1,     \
+			       .dilation_w = 1,     \
+			       .groups = groups_,   \
+			       .bias = bias_ })
+/* Padded by half the kernel, without a bias; the same with a bias, or in groups. */
+#define CONV(name, out, kernel, stride)   CONV_OF(name, out, 1, false, SAME(kernel, stride))
+#define BIASED(name, out, kernel, stride) CONV_OF(name, out, 1, true, SAME(kernel, stride))
+#define GROUPED(name, out, kernel, stride, groups) \
+	CONV_OF(name, out, groups, false, SAME(kernel, stride))
+#define PATCHES(name, out, size) CONV_OF(name, out, 1, true, VALID(size, size))
+/* CONV, BATCH_NORM and an activation, in groups, as a Sequential at `path`, a literal. */
+#define CONV_NORM(path, out, kernel, stride, groups, activation)                \
+	GROUPED(path ".0", out, kernel, stride, groups), BATCH_NORM(path ".1"), \
+		INPLACE(activation, path ".2")
+
+#define POOL(op, name, kernel, stride, pad, ceil) \
+	LAYER(op, name,                           \
+	      .attr.pool = { WINDOW(kernel, kernel, stride, pad, pad), .ceil_mode = ceil })
+#define MAX_POOL(name, kernel, stride, pad) POOL(MAX_POOL, name, kernel, stride, pad, false)
+#define AVG_POOL(name, kernel, stride, pad) POOL(AVG_POOL, name, kernel, stride, pad, false)
+#define CEIL_POOL(name, kernel, stride)     POOL(MAX_POOL, name, kernel, stride, 0, true)
+/* The average over each of side x side areas. */
+#define AVERAGE(name, side) LAYER(ADAPTIVE_AVG_POOL, name, .attr.adaptive_pool = { side, side })
+/* `...` are members of struct rfl_linear. */
+#define LINEAR(name, out, ...) \
+	LAYER(LINEAR, name, .attr.linear = { .out_features = out, __VA_ARGS__ })
+#define FC(name, out)                   LINEAR(name, out, .bias = true)
+#define EMBEDDING(name, rows, features) LAYER(EMBEDDING, name, .attr.embedding = { rows, features })
+#define LAYER_NORM(name, epsilon)       LAYER(LAYER_NORM, name, .attr.norm.eps = epsilon)
+#define DROPOUT(name, p)                LAYER(DROPOUT, name, .attr.dropout = { p })
+#define DEPTH(name, p)                  LAYER(STOCHASTIC_DEPTH, name, .attr.dropout = { p })
+
+/* Functional steps. */
+#define RESHAPE(...)                LIKE(RFL_DIMS(__VA_ARGS__))
+#define LIKE(shape_)                LAYER(RESHAPE, NULL, .attr.reshape.shape = *(shape_))
+#define PERMUTE(...)                LAYER(PERMUTE, NULL, .attr.permute.order = { __VA_ARGS__ })
+#define COPY_IF(when)               STEP((when) ? RFL_OP_CONTIGUOUS : 0, NULL)
+#define COPY                        COPY_IF(true)
+#define SLICE(dim_, from, n, by)    LAYER(SLICE, NULL, .attr.slice = { dim_, from, n, by })
+#define GATHER(...)                 LAYER(GATHER, NULL, .attr.gather.shape = *RFL_DIMS(__VA_ARGS__))
+#define PAD(bottom_, right_)        LAYER(PAD, NULL, .attr.padding = { 0, 0, bottom_, 0, right_ })
+#define AFFINE(scale_, shift_)      LAYER(AFFINE, NULL, .attr.affine = { scale_, shift_ })
+#define REDUCE(op, first_, n, keep) LAYER(op, NULL, .attr.reduce = { first_, n, keep })
+
 /* --- blocks --- */
 
-/** Stands for no activation. */
-#define RFL_ZOO_NO_ACTIVATION RFL_OP_INPUT
-
-/** Sizes default to 1, `activation` to none. */
-struct rfl_zoo_conv_norm_args {
-	int64_t kernel, stride, groups;
-	enum rfl_op activation; /**< in place */
-};
-
-/** A Sequential at `path`: "0" a convolution without bias, padded by half its kernel, "1" a batch
- * norm, "2" an activation. */
-int rfl_zoo_conv_norm_act(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
-			  const struct rfl_zoo_conv_norm_args *args);
-#define rfl_zoo_conv_norm(b, x, path, out_channels, ...)        \
-	rfl_zoo_conv_norm_act((b), (x), (path), (out_channels), \
-			      &(struct rfl_zoo_conv_norm_args){ __VA_ARGS__ })
-
-/** The three as part of a larger Sequential, with the convolution at index `first`. */
-int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t out_channels,
-			   const struct rfl_zoo_conv_norm_args *args);
-
-/** The variants of a squeeze-and-excitation block. */
-struct rfl_zoo_squeeze_args {
-	int64_t channels; /**< between the two convolutions */
-	enum rfl_op activation;
-	enum rfl_inplace inplace; /**< of that activation */
-	enum rfl_op scale;        /**< after the second convolution, out of place */
-};
-
-/** Squeeze and excitation (Hu et al., CVPR 2018) at `path`: "avgpool", "fc1", "activation", "fc2",
- * "scale_activation"; then the input is multiplied by the scale of each channel. */
-int rfl_zoo_squeeze_excitation(struct rfl_net_builder *b, int x, const char *path,
-			       const struct rfl_zoo_squeeze_args *args);
+/** Squeeze and excitation (Hu et al., CVPR 2018) at `path`: "avgpool", "fc1" to so many channels,
+ * "activation", "fc2", "scale_activation"; then the input is multiplied by the scale of each
+ * channel. */
+int rfl_zoo_squeeze_excitation(struct rfl_net_builder *b, int x, const char *path, int64_t channels,
+			       struct rfl_node activation, enum rfl_op scale);
 
 /** The multiple of `divisor` nearest to `width`, but at least `divisor` and at least 90% of
  * `width`. */
@@ -128,8 +172,8 @@ void rfl_zoo_state_dict_order(struct rfl_net_builder *b, const char *const *modu
 /** As one operation, or as one for every elementwise step. */
 enum rfl_zoo_form { RFL_ZOO_WHOLE, RFL_ZOO_STEPS };
 
-/** RFL_ZOO_STEPS for composed attention only. */
-enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention);
+/** RFL_ZOO_STEPS for composed attention only, which also composes the loss. */
+enum rfl_zoo_form rfl_zoo_form_of(struct rfl_net_builder *b, enum rfl_attention attention);
 
 /** Normalise over the last dimension: (x - mean) rsqrt(variance + eps) weight + bias; for
  * RFL_OP_RMS_NORM, x rsqrt(mean(x^2) + eps) weight. */
@@ -137,9 +181,6 @@ int rfl_zoo_norm(struct rfl_net_builder *b, enum rfl_op op, int x, const char *n
 		 enum rfl_zoo_form form);
 #define rfl_zoo_layer_norm(b, x, name, eps, form) \
 	rfl_zoo_norm(b, RFL_OP_LAYER_NORM, x, name, eps, form)
-
-/** The steps are: the maximum of each row, x - max, exp, the sum of each row, exp / sum. */
-int rfl_zoo_softmax(struct rfl_net_builder *b, int x, enum rfl_zoo_form form);
 
 /** View {tokens, features} as {heads, tokens, features / heads}. */
 int rfl_zoo_split_heads(struct rfl_net_builder *b, int x, int64_t heads);

@@ -14,39 +14,25 @@ struct convnext {
 	double stochastic_depth; /* in the last block; earlier blocks rise evenly from 0 */
 };
 
-#define CHANNELS_LAST  RFL_DIMS(1, 2, 0)
-#define CHANNELS_FIRST RFL_DIMS(2, 0, 1)
-
-/* A LayerNorm2d, which normalises the channels of an image. */
-static int layer_norm_2d(struct rfl_net_builder *b, int x, const char *name)
-{
-	rfl_net_enter(b, "%s", name);
-	x = rfl_permute(b, x, CHANNELS_LAST);
-	x = rfl_layer_norm(b, x, "", EPS);
-	x = rfl_permute(b, x, CHANNELS_FIRST);
-	rfl_net_leave(b);
-	return x;
-}
+/* A LayerNorm2d, which normalises the channels of an image; only the norm is a module. */
+#define LAYER_NORM_2D PERMUTE(1, 2, 0), LAYER_NORM("", EPS), PERMUTE(2, 0, 1)
 
 /* The scale is a parameter of the block itself, so it comes first in the state_dict. */
 static int residual(struct rfl_net_builder *b, int x, double drop)
 {
-	int64_t width = rfl_net_channels(b, x);
-	int scale, identity = x;
+	const int64_t width = rfl_net_channels(b, x);
+	const int scale = rfl_parameter(b, "layer_scale", RFL_DIMS(width, 1, 1), 0);
+	struct rfl_node last = PERMUTE(1, 2, 0), first = PERMUTE(2, 0, 1);
+	int y;
 
-	scale = rfl_parameter(b, "layer_scale", RFL_DIMS(width, 1, 1), 0);
-	x = rfl_conv2d(b, x, "block.0", width, .kernel = 7, .pad = 3, .groups = width,
-		       .bias = true);
-	x = rfl_net_as_module(b, rfl_permute(b, x, CHANNELS_LAST), "block.1");
-	x = rfl_layer_norm(b, x, "block.2", EPS);
-	x = rfl_linear(b, x, "block.3", 4 * width, true);
-	x = rfl_gelu(b, x, "block.4", false);
-	x = rfl_linear(b, x, "block.5", width, true);
-	x = rfl_net_as_module(b, rfl_permute(b, x, CHANNELS_FIRST), "block.6");
-	x = rfl_binary(b, RFL_OP_MUL, scale, x, RFL_OUT_OF_PLACE);
-	x = rfl_stochastic_depth(b, x, "stochastic_depth", drop);
-	x = rfl_add(b, x, identity, RFL_INPLACE);
-	return x;
+	last.name = "block.1";
+	first.name = "block.6";
+	y = rfl_chain(b, x, CONV_OF("block.0", width, width, true, SAME(7, 1)), last,
+		      LAYER_NORM("block.2", EPS), FC("block.3", 4 * width), GELU("block.4"),
+		      FC("block.5", width), first);
+	y = rfl_binary(b, RFL_OP_MUL, scale, y, RFL_OUT_OF_PLACE);
+	y = rfl_chain(b, y, DEPTH("stochastic_depth", drop));
+	return rfl_add(b, y, x, RFL_INPLACE);
 }
 
 /* features.0 is the stem, followed by stages alternating with downsampling. */
@@ -57,14 +43,17 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 
 	for (int stage = 0; stage < STAGES; stage++)
 		blocks += c->layers[stage];
-	x = rfl_conv2d(b, x, "features.0.0", c->width[0], .kernel = 4, .stride = 4, .bias = true);
-	x = layer_norm_2d(b, x, "features.0.1");
+	x = rfl_chain(b, x, PATCHES("features.0.0", c->width[0], 4));
+	rfl_net_enter(b, "features.0.1");
+	x = rfl_chain(b, x, LAYER_NORM_2D);
+	rfl_net_leave(b);
 	for (int stage = 0; stage < STAGES; stage++) {
 		if (stage > 0) {
+			rfl_net_enter(b, "features.%d.0", 2 * stage);
+			x = rfl_chain(b, x, LAYER_NORM_2D);
+			rfl_net_leave(b);
 			rfl_net_enter(b, "features.%d", 2 * stage);
-			x = layer_norm_2d(b, x, "0");
-			x = rfl_conv2d(b, x, "1", c->width[stage], .kernel = 2, .stride = 2,
-				       .bias = true);
+			x = rfl_chain(b, x, PATCHES("1", c->width[stage], 2));
 			rfl_net_leave(b);
 		}
 		for (int i = 0; i < c->layers[stage]; i++, block++) {
@@ -73,10 +62,11 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 			rfl_net_leave(b);
 		}
 	}
-	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
-	x = layer_norm_2d(b, x, "classifier.0");
-	x = rfl_net_as_module(b, rfl_flatten(b, x), "classifier.1");
-	return rfl_linear(b, x, "classifier.2", sizes->classes, true);
+	x = rfl_chain(b, x, AVERAGE("avgpool", 1));
+	rfl_net_enter(b, "classifier.0");
+	x = rfl_chain(b, x, LAYER_NORM_2D);
+	rfl_net_leave(b);
+	return rfl_chain(b, x, FLATTEN("classifier.1"), FC("classifier.2", sizes->classes));
 }
 
 #define CONVNEXT(name_, depth_, drop_, ...)                                                   \

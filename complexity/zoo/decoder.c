@@ -55,7 +55,7 @@ static const double eps = 1e-5, theta = 10000.0;
 /* A layer under construction. */
 struct layer {
 	const struct decoder *net;
-	const struct style *style;
+	struct style style;
 	int cos, sin; /* tables of {tokens, features / 2}, only for a rotation in steps */
 };
 
@@ -67,6 +67,11 @@ static void angles(struct rfl_net_builder *b, int64_t tokens, struct layer *l)
 	l->sin = rfl_constant(b, "sin", RFL_DIMS(tokens, half));
 }
 
+static int linear(struct rfl_net_builder *b, int x, const char *name, int64_t out)
+{
+	return rfl_chain(b, x, LINEAR(name, out, .bias = false));
+}
+
 static int mul(struct rfl_net_builder *b, int x, int y)
 {
 	return rfl_binary(b, RFL_OP_MUL, x, y, RFL_OUT_OF_PLACE);
@@ -75,57 +80,48 @@ static int mul(struct rfl_net_builder *b, int x, int y)
 /* Rotate adjacent features, (e, o) -> (e cos - o sin, e sin + o cos), into a new tensor. */
 static int rotate(struct rfl_net_builder *b, int x, const struct layer *l)
 {
-	struct rfl_shape s = rfl_net_shape(b, x);
-	const struct rfl_shape column = { .ndim = 4,
-					  .dim = { s.dim[0], s.dim[1], s.dim[2] / 2, 1 } };
+	const struct rfl_shape s = rfl_net_shape(b, x);
+	const struct rfl_node column = RESHAPE(s.dim[0], s.dim[1], s.dim[2] / 2, 1);
 	int even, odd, pair[2];
 
-	if (l->style->rope == RFL_ZOO_WHOLE)
-		return rfl_rope(b, x, theta);
-	even = rfl_slice(b, x, 2, 0, s.dim[2] / 2, 2);
-	odd = rfl_slice(b, x, 2, 1, s.dim[2] / 2, 2);
+	if (l->style.rope == RFL_ZOO_WHOLE)
+		return rfl_chain(b, x, LAYER(ROPE, NULL, .attr.rope = { theta }));
+	even = rfl_chain(b, x, SLICE(2, 0, s.dim[2] / 2, 2));
+	odd = rfl_chain(b, x, SLICE(2, 1, s.dim[2] / 2, 2));
 	pair[0] = mul(b, even, l->cos);
 	pair[0] = rfl_binary(b, RFL_OP_SUB, pair[0], mul(b, odd, l->sin), RFL_OUT_OF_PLACE);
 	pair[1] = mul(b, even, l->sin);
 	pair[1] = rfl_add(b, pair[1], mul(b, odd, l->cos), RFL_OUT_OF_PLACE);
 	for (int i = 0; i < 2; i++)
-		pair[i] = rfl_reshape(b, pair[i], &column);
-	return rfl_reshape(b, rfl_concat(b, pair, 2, 3), &s);
+		pair[i] = rfl_chain(b, pair[i], column);
+	return rfl_chain(b, rfl_concat(b, pair, 2, 3), LIKE(&s));
 }
 
 static int attention(struct rfl_net_builder *b, int x, struct layer *l)
 {
 	const struct rfl_zoo_attention_args args = {
-		.fused = l->style->fused,
-		.softmax = l->style->softmax,
+		l->style.fused,
+		l->style.softmax,
 		.causal = true,
 		.copy_v = true,
 	};
 	const char *const *name = l->net->names->projection;
-	int64_t tokens = rfl_net_shape(b, x).dim[0];
 	int head[3];
 
 	rfl_net_enter(b, "%s", l->net->names->attention);
-	if (l->style->rope == RFL_ZOO_STEPS && !l->style->shared_rope)
-		angles(b, tokens, l);
+	if (l->style.rope == RFL_ZOO_STEPS && !l->style.shared_rope)
+		angles(b, rfl_net_shape(b, x).dim[0], l);
 	for (int i = QUERY; i <= VALUE; i++) {
-		head[i] = rfl_linear(b, x, name[i], l->net->features, false);
+		head[i] = linear(b, x, name[i], l->net->features);
 		head[i] = rfl_zoo_split_heads(b, head[i], l->net->heads);
 	}
 	head[QUERY] = rotate(b, head[QUERY], l);
 	head[KEY] = rotate(b, head[KEY], l);
 	x = rfl_zoo_attend(b, head[QUERY], head[KEY], head[VALUE], &args);
 	x = rfl_zoo_merge_heads(b, x, !args.fused);
-	x = rfl_linear(b, x, name[OUTPUT], l->net->features, false);
+	x = linear(b, x, name[OUTPUT], l->net->features);
 	rfl_net_leave(b);
 	return x;
-}
-
-static int silu(struct rfl_net_builder *b, int x, enum rfl_zoo_form form)
-{
-	if (form == RFL_ZOO_WHOLE)
-		return rfl_unary(b, RFL_OP_SILU, x, NULL, RFL_OUT_OF_PLACE);
-	return mul(b, x, rfl_unary(b, RFL_OP_SIGMOID, x, NULL, RFL_OUT_OF_PLACE));
 }
 
 static int feed_forward(struct rfl_net_builder *b, int x, const struct layer *l)
@@ -133,9 +129,13 @@ static int feed_forward(struct rfl_net_builder *b, int x, const struct layer *l)
 	int gate;
 
 	rfl_net_enter(b, "%s", l->net->names->feed_forward);
-	gate = silu(b, rfl_linear(b, x, "w1", l->net->hidden, false), l->style->silu);
-	x = mul(b, gate, rfl_linear(b, x, "w3", l->net->hidden, false));
-	x = rfl_linear(b, x, "w2", l->net->features, false);
+	gate = linear(b, x, "w1", l->net->hidden);
+	if (l->style.silu == RFL_ZOO_WHOLE)
+		gate = rfl_chain(b, gate, STEP(RFL_OP_SILU, NULL));
+	else
+		gate = mul(b, gate, rfl_chain(b, gate, STEP(RFL_OP_SIGMOID, NULL)));
+	x = mul(b, gate, linear(b, x, "w3", l->net->hidden));
+	x = linear(b, x, "w2", l->net->features);
 	rfl_net_leave(b);
 	return x;
 }
@@ -144,31 +144,31 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 {
 	const struct decoder *net = sizes->config;
 	const struct names *names = net->names;
-	struct style style = { .fused = sizes->attention == RFL_ATTENTION_SDPA };
-	struct layer l = { .net = net, .style = &style };
+	struct layer l = { .net = net, .style = *net->style };
+	enum rfl_zoo_form norm;
 	int y;
 
 	if (sizes->attention == RFL_ATTENTION_COMPOSED)
-		style = in_steps;
-	style.shared_rope = net->style->shared_rope;
-	if (sizes->attention == RFL_ATTENTION_AUTO)
-		style = *net->style;
-
-	b->loss = style.loss;
-	x = rfl_embedding(b, x, names->embedding, sizes->classes, net->features);
-	if (style.rope == RFL_ZOO_STEPS && style.shared_rope)
+		l.style = in_steps;
+	else if (sizes->attention != RFL_ATTENTION_AUTO)
+		l.style = (struct style){ .fused = sizes->attention == RFL_ATTENTION_SDPA };
+	l.style.shared_rope = net->style->shared_rope;
+	norm = l.style.norm;
+	b->loss = l.style.loss;
+	x = rfl_chain(b, x, EMBEDDING(names->embedding, sizes->classes, net->features));
+	if (l.style.rope == RFL_ZOO_STEPS && l.style.shared_rope)
 		angles(b, sizes->context_length, &l);
 	for (int64_t i = 0; i < net->layers; i++) {
 		rfl_net_enter_block(b, "layers.%d", (int)i);
-		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->attention_norm, eps, style.norm);
+		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->attention_norm, eps, norm);
 		x = rfl_add(b, x, attention(b, y, &l), RFL_OUT_OF_PLACE);
-		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->feed_forward_norm, eps, style.norm);
+		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->feed_forward_norm, eps, norm);
 		x = rfl_add(b, x, feed_forward(b, y, &l), RFL_OUT_OF_PLACE);
 		rfl_zoo_state_dict_order(b, names->created);
 		rfl_net_leave(b);
 	}
-	x = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->final_norm, eps, style.norm);
-	return rfl_linear(b, x, names->head, sizes->classes, false);
+	x = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->final_norm, eps, norm);
+	return linear(b, x, names->head, sizes->classes);
 }
 
 /* Assignment 2 has changed its sizes: the "xl" of 2026 is the "2.7B" of 2025, and neither has 2.7

@@ -20,12 +20,10 @@ static int dense_block(struct rfl_net_builder *b, int x, int layers, int64_t gro
 	for (int i = 0; i < layers; i++) {
 		rfl_net_enter_block(b, "denselayer%d", i + 1);
 		x = rfl_concat(b, outputs, i + 1, 0);
-		x = rfl_batch_norm(b, x, "norm1");
-		x = rfl_relu(b, x, "relu1", RFL_INPLACE);
-		x = rfl_conv2d(b, x, "conv1", BOTTLENECK * growth, .kernel = 1);
-		x = rfl_batch_norm(b, x, "norm2");
-		x = rfl_relu(b, x, "relu2", RFL_INPLACE);
-		outputs[i + 1] = rfl_conv2d(b, x, "conv2", growth, .kernel = 3, .pad = 1);
+		outputs[i + 1] =
+			rfl_chain(b, x, BATCH_NORM("norm1"), RELU("relu1"),
+				  CONV("conv1", BOTTLENECK * growth, 1, 1), BATCH_NORM("norm2"),
+				  RELU("relu2"), CONV("conv2", growth, 3, 1));
 		rfl_net_leave(b);
 	}
 	return rfl_concat(b, outputs, layers + 1, 0);
@@ -36,10 +34,8 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	const struct densenet *d = sizes->config;
 
 	rfl_net_enter(b, "features");
-	x = rfl_conv2d(b, x, "conv0", d->channels, .kernel = 7, .stride = 2, .pad = 3);
-	x = rfl_batch_norm(b, x, "norm0");
-	x = rfl_relu(b, x, "relu0", RFL_INPLACE);
-	x = rfl_max_pool(b, x, "pool0", .kernel = 3, .stride = 2, .pad = 1);
+	x = rfl_chain(b, x, CONV("conv0", d->channels, 7, 2), BATCH_NORM("norm0"), RELU("relu0"),
+		      MAX_POOL("pool0", 3, 2, 1));
 	for (int i = 0; i < BLOCKS; i++) {
 		rfl_net_enter(b, "denseblock%d", i + 1);
 		x = dense_block(b, x, d->layers[i], d->growth);
@@ -47,18 +43,15 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 		if (i == BLOCKS - 1)
 			break;
 		rfl_net_enter(b, "transition%d", i + 1);
-		x = rfl_batch_norm(b, x, "norm");
-		x = rfl_relu(b, x, "relu", RFL_INPLACE);
-		x = rfl_conv2d(b, x, "conv", rfl_net_channels(b, x) / 2, .kernel = 1);
-		x = rfl_avg_pool(b, x, "pool", .kernel = 2, .stride = 2);
+		x = rfl_chain(b, x, BATCH_NORM("norm"), RELU("relu"),
+			      CONV("conv", rfl_net_channels(b, x) / 2, 1, 1),
+			      AVG_POOL("pool", 2, 2, 0));
 		rfl_net_leave(b);
 	}
-	x = rfl_batch_norm(b, x, "norm5");
+	x = rfl_chain(b, x, BATCH_NORM("norm5"));
 	rfl_net_leave(b);
-	x = rfl_relu(b, x, NULL, RFL_INPLACE);
-	x = rfl_adaptive_avg_pool(b, x, NULL, 1, 1);
-	x = rfl_flatten(b, x);
-	return rfl_linear(b, x, "classifier", sizes->classes, true);
+	return rfl_chain(b, x, RELU(NULL), AVERAGE(NULL, 1), FLATTEN(NULL),
+			 FC("classifier", sizes->classes));
 }
 
 #define DENSENET(depth_, growth_, channels_, ...)                                              \

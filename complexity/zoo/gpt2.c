@@ -14,45 +14,27 @@ enum { MAX_POSITIONS = 1024 };
 
 static const double eps = 1e-5, dropout = 0.1;
 /* The weight is stored as {in, out}. */
-#define conv1d(b, x, name, out) rfl_net_linear(b, x, name, out, .bias = true, .transposed = true)
+#define CONV1D(name, out) LINEAR(name, out, .bias = true, .transposed = true)
 
-static int attention(struct rfl_net_builder *b, int x, int64_t heads, enum rfl_attention setting)
+static int attention(struct rfl_net_builder *b, int x, int64_t heads, bool fused,
+		     enum rfl_zoo_form form)
 {
 	const struct rfl_zoo_attention_args args = {
-		.fused = setting == RFL_ATTENTION_SDPA,
-		.softmax = rfl_zoo_form_of(setting),
-		.causal = true,
-		.copy_q = true,
-		.copy_k = true,
-		.copy_v = true,
-		.dropout = dropout,
+		fused,          form,           .causal = true,     .copy_q = true,
+		.copy_k = true, .copy_v = true, .dropout = dropout,
 	};
-	int64_t features = rfl_net_features(b, x);
+	const int64_t features = rfl_net_features(b, x);
 	int part[3];
 
 	rfl_net_enter(b, "attn");
-	x = conv1d(b, x, "c_attn", 3 * features);
+	x = rfl_chain(b, x, CONV1D("c_attn", 3 * features));
 	for (int i = 0; i < 3; i++) {
-		part[i] = rfl_slice(b, x, 1, i * features, features, 1);
+		part[i] = rfl_chain(b, x, SLICE(1, i * features, features, 1));
 		part[i] = rfl_zoo_split_heads(b, part[i], heads);
 	}
 	x = rfl_zoo_attend(b, part[0], part[1], part[2], &args);
-	x = rfl_zoo_merge_heads(b, x, !args.fused);
-	x = conv1d(b, x, "c_proj", features);
-	x = rfl_dropout(b, x, "resid_dropout", dropout);
-	rfl_net_leave(b);
-	return x;
-}
-
-static int feed_forward(struct rfl_net_builder *b, int x)
-{
-	int64_t features = rfl_net_features(b, x);
-
-	rfl_net_enter(b, "mlp");
-	x = conv1d(b, x, "c_fc", 4 * features);
-	x = rfl_gelu(b, x, "act", true);
-	x = conv1d(b, x, "c_proj", features);
-	x = rfl_dropout(b, x, "dropout", dropout);
+	x = rfl_zoo_merge_heads(b, x, !fused);
+	x = rfl_chain(b, x, CONV1D("c_proj", features), DROPOUT("resid_dropout", dropout));
 	rfl_net_leave(b);
 	return x;
 }
@@ -60,31 +42,34 @@ static int feed_forward(struct rfl_net_builder *b, int x)
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	const struct gpt2 *g = sizes->config;
-	enum rfl_attention setting =
-		sizes->attention == RFL_ATTENTION_AUTO ? RFL_ATTENTION_SDPA : sizes->attention;
-	enum rfl_zoo_form norm = rfl_zoo_form_of(setting);
-	int y, tokens, positions;
+	const bool fused =
+		sizes->attention == RFL_ATTENTION_AUTO || sizes->attention == RFL_ATTENTION_SDPA;
+	const enum rfl_zoo_form form = rfl_zoo_form_of(b, sizes->attention);
+	const struct rfl_node gelu = LAYER(GELU, "mlp.act", .attr.gelu.tanh = true);
+	int y, tokens;
 
-	if (setting == RFL_ATTENTION_COMPOSED)
-		b->loss = RFL_LOSS_COMPOSED;
 	rfl_net_enter(b, "transformer");
-	tokens = rfl_embedding(b, x, "wte", sizes->classes, g->features);
+	tokens = rfl_chain(b, x, EMBEDDING("wte", sizes->classes, g->features));
 	/* The positions 0, 1, 2, ..., and so their rows, are the same for every sample. */
-	positions = rfl_constant(b, "position_ids", RFL_DIMS(sizes->context_length));
-	positions = rfl_embedding(b, positions, "wpe", MAX_POSITIONS, g->features);
-	x = rfl_add(b, tokens, positions, RFL_OUT_OF_PLACE);
-	x = rfl_dropout(b, x, "drop", dropout);
+	y = rfl_constant(b, "position_ids", RFL_DIMS(sizes->context_length));
+	y = rfl_chain(b, y, EMBEDDING("wpe", MAX_POSITIONS, g->features));
+	x = rfl_add(b, tokens, y, RFL_OUT_OF_PLACE);
+	x = rfl_chain(b, x, DROPOUT("drop", dropout));
 	for (int64_t i = 0; i < g->layers; i++) {
 		rfl_net_enter_block(b, "h.%d", (int)i);
-		y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm);
-		x = rfl_add(b, attention(b, y, g->heads, setting), x, RFL_OUT_OF_PLACE);
-		y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm);
-		x = rfl_add(b, x, feed_forward(b, y), RFL_OUT_OF_PLACE);
+		y = rfl_zoo_layer_norm(b, x, "ln_1", eps, form);
+		x = rfl_add(b, attention(b, y, g->heads, fused, form), x, RFL_OUT_OF_PLACE);
+		y = rfl_zoo_layer_norm(b, x, "ln_2", eps, form);
+		y = rfl_chain(b, y, CONV1D("mlp.c_fc", 4 * g->features), gelu,
+			      CONV1D("mlp.c_proj", g->features), DROPOUT("mlp.dropout", dropout));
+		x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 		rfl_net_leave(b);
 	}
-	x = rfl_zoo_layer_norm(b, x, "ln_f", eps, norm);
+	x = rfl_zoo_layer_norm(b, x, "ln_f", eps, form);
 	rfl_net_leave(b);
-	return rfl_linear_tied(b, x, "lm_head", tokens);
+	return rfl_chain(b, x,
+			 LAYER(LINEAR, "lm_head", .tied = tokens,
+			       .attr.linear.out_features = sizes->classes));
 }
 
 #define GPT2(name_, alias_, title_, layers_, features_, heads_)                                  \

@@ -11,114 +11,64 @@
 #include "complexity/zoo/blocks.h"
 
 /* The BasicConv2d of both models, at `path`: "conv" without bias, "bn", and an in-place ReLU called
- * as a function. `...` are members of struct rfl_window_args. */
-static int basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
-		      const struct rfl_window_args *args)
-{
-	rfl_net_enter(b, "%s", path);
-	x = rfl_net_conv2d(b, x, "conv", out_channels, args);
-	x = rfl_batch_norm(b, x, "bn");
-	x = rfl_relu(b, x, NULL, RFL_INPLACE);
-	rfl_net_leave(b);
-	return x;
-}
+ * as a function. */
+#define BASIC(path, out, ...)                                                      \
+	CONV_OF(path ".conv", out, 1, false, __VA_ARGS__), BATCH_NORM(path ".bn"), \
+		LAYER(RELU, path, .functional = true, .inplace = true)
 
-#define BASIC(b, x, path, out_channels, ...) \
-	basic_conv((b), (x), (path), (out_channels), &(struct rfl_window_args){ __VA_ARGS__ })
-
-enum { MAX_BRANCHES = 4, MAX_WIDTHS = 6 };
-
-/* One step of a module: a convolution, padded to keep the size unless its stride is 2, or a
- * pooling. */
-struct step {
-	int branch;
-	const char *name;
-	int64_t out; /* channels; -k: the k-th width of the module; 0: a pooling */
-	int64_t height, width;
-	enum {
-		KEEP,
-		HALVE,
-		FORK /* the next step reads the same tensor; the two are joined */
-	} how;
-};
-
+/* A module of the network; `w` are its widths. */
 struct module {
 	const char *name;
-	const struct step *steps;
-	int64_t widths[MAX_WIDTHS];
+	/* Append the branches and return their number. NULL: a pooling between two modules. */
+	int (*branches)(struct rfl_net_builder *b, int x, const int64_t *w, int *y);
+	int64_t widths[6]; /* of a pooling, its kernel */
 };
 
-static int pooling(struct rfl_net_builder *b, int x, const struct step *s)
-{
-	if (s->how == HALVE)
-		return rfl_max_pool(b, x, NULL, .kernel = 3, .stride = 2);
-	if (s->name)
-		return rfl_max_pool(b, x, s->name, .kernel = 3, .stride = 1, .pad = 1,
-				    .ceil_mode = true);
-	return rfl_avg_pool(b, x, NULL, .kernel = 3, .stride = 1, .pad = 1);
-}
-
-/* The concatenated branches of a module. */
-static int module(struct rfl_net_builder *b, int x, const struct module *m)
-{
-	int branch[MAX_BRANCHES], fork[2], n = 0;
-
-	rfl_net_enter_block(b, "%s", m->name);
-	for (const struct step *s = m->steps; s->height; s++) {
-		const bool halve = s->how == HALVE, joins = s > m->steps && s[-1].how == FORK;
-		int y;
-
-		if (s->branch == n)
-			branch[n++] = x;
-		y = branch[s->branch];
-		if (s->out)
-			y = BASIC(b, y, s->name, s->out < 0 ? m->widths[-s->out - 1] : s->out,
-				  .kernel_h = s->height, .kernel_w = s->width,
-				  .stride = halve ? 2 : 1, .pad_h = halve ? 0 : s->height / 2,
-				  .pad_w = halve ? 0 : s->width / 2);
-		else
-			y = pooling(b, y, s);
-		fork[joins] = y;
-		if (s->how != FORK)
-			branch[s->branch] = joins ? rfl_concat(b, fork, 2, 0) : y;
-	}
-	x = rfl_concat(b, branch, n, 0);
-	rfl_net_leave(b);
-	return x;
-}
-
-static int modules(struct rfl_net_builder *b, int x, const struct module *first,
+static int modules(struct rfl_net_builder *b, int x, const struct module *m,
 		   const struct module *end)
 {
-	for (; first < end; first++)
-		x = first->steps ? module(b, x, first)
-				 : rfl_max_pool(b, x, first->name, .kernel = first->widths[0],
-						.stride = 2, .ceil_mode = true);
+	int y[4], n;
+
+	for (; m < end; m++) {
+		if (!m->branches) {
+			x = rfl_chain(b, x, CEIL_POOL(m->name, m->widths[0], 2));
+			continue;
+		}
+		rfl_net_enter_block(b, "%s", m->name);
+		n = m->branches(b, x, m->widths, y);
+		x = rfl_concat(b, y, n, 0);
+		rfl_net_leave(b);
+	}
 	return x;
 }
 
-static const struct step googlenet_steps[] = {
-	{ 0, "branch1", -1, 1, 1, KEEP },   { 1, "branch2.0", -2, 1, 1, KEEP },
-	{ 1, "branch2.1", -3, 3, 3, KEEP }, { 2, "branch3.0", -4, 1, 1, KEEP },
-	{ 2, "branch3.1", -5, 3, 3, KEEP }, { 3, "branch4.0", 0, 3, 3, KEEP },
-	{ 3, "branch4.1", -6, 1, 1, KEEP }, { 0 },
-};
+static int inception(struct rfl_net_builder *b, int x, const int64_t *w, int *y)
+{
+	y[0] = rfl_chain(b, x, BASIC("branch1", w[0], SAME(1, 1)));
+	y[1] = rfl_chain(b, x, BASIC("branch2.0", w[1], SAME(1, 1)),
+			 BASIC("branch2.1", w[2], SAME(3, 1)));
+	y[2] = rfl_chain(b, x, BASIC("branch3.0", w[3], SAME(1, 1)),
+			 BASIC("branch3.1", w[4], SAME(3, 1)));
+	y[3] = rfl_chain(b, x, POOL(MAX_POOL, "branch4.0", 3, 1, 1, true),
+			 BASIC("branch4.1", w[5], SAME(1, 1)));
+	return 4;
+}
 
 /* Table 1 of the paper: the channels of a module, or the kernel of a pooling between modules. The
  * auxiliary heads branch off before the lines HEAD1 and HEAD2. */
 enum { HEAD1 = 4, HEAD2 = 7 };
 static const struct module googlenet_modules[] = {
-	{ "inception3a", googlenet_steps, { 64, 96, 128, 16, 32, 32 } },
-	{ "inception3b", googlenet_steps, { 128, 128, 192, 32, 96, 64 } },
+	{ "inception3a", inception, { 64, 96, 128, 16, 32, 32 } },
+	{ "inception3b", inception, { 128, 128, 192, 32, 96, 64 } },
 	{ "maxpool3", NULL, { 3 } },
-	{ "inception4a", googlenet_steps, { 192, 96, 208, 16, 48, 64 } },
-	{ "inception4b", googlenet_steps, { 160, 112, 224, 24, 64, 64 } },
-	{ "inception4c", googlenet_steps, { 128, 128, 256, 24, 64, 64 } },
-	{ "inception4d", googlenet_steps, { 112, 144, 288, 32, 64, 64 } },
-	{ "inception4e", googlenet_steps, { 256, 160, 320, 32, 128, 128 } },
+	{ "inception4a", inception, { 192, 96, 208, 16, 48, 64 } },
+	{ "inception4b", inception, { 160, 112, 224, 24, 64, 64 } },
+	{ "inception4c", inception, { 128, 128, 256, 24, 64, 64 } },
+	{ "inception4d", inception, { 112, 144, 288, 32, 64, 64 } },
+	{ "inception4e", inception, { 256, 160, 320, 32, 128, 128 } },
 	{ "maxpool4", NULL, { 2 } },
-	{ "inception5a", googlenet_steps, { 256, 160, 320, 32, 128, 128 } },
-	{ "inception5b", googlenet_steps, { 384, 192, 384, 48, 128, 128 } },
+	{ "inception5a", inception, { 256, 160, 320, 32, 128, 128 } },
+	{ "inception5b", inception, { 384, 192, 384, 48, 128, 128 } },
 };
 
 /* Nothing reads the head's logits. */
@@ -126,13 +76,8 @@ static void auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_
 {
 	rfl_net_enter(b, "%s", name);
 	b->in_auxiliary = true;
-	x = rfl_adaptive_avg_pool(b, x, NULL, 4, 4);
-	x = BASIC(b, x, "conv", 128, .kernel = 1);
-	x = rfl_flatten(b, x);
-	x = rfl_linear(b, x, "fc1", 1024, true);
-	x = rfl_relu(b, x, NULL, RFL_INPLACE);
-	x = rfl_dropout(b, x, "dropout", 0.7);
-	(void)rfl_linear(b, x, "fc2", classes, true);
+	(void)rfl_chain(b, x, AVERAGE(NULL, 4), BASIC("conv", 128, SAME(1, 1)), FLATTEN(NULL),
+			FC("fc1", 1024), RELU(NULL), DROPOUT("dropout", 0.7), FC("fc2", classes));
 	b->in_auxiliary = false;
 	rfl_net_leave(b);
 }
@@ -144,11 +89,9 @@ static int build_googlenet(struct rfl_net_builder *b, int x, const struct rfl_zo
 	const bool heads = *(const bool *)sizes->config;
 
 	b->eps = 0.001;
-	x = BASIC(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
-	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2, .ceil_mode = true);
-	x = BASIC(b, x, "conv2", 64, .kernel = 1);
-	x = BASIC(b, x, "conv3", 192, .kernel = 3, .pad = 1);
-	x = rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2, .ceil_mode = true);
+	x = rfl_chain(b, x, BASIC("conv1", 64, SAME(7, 2)), CEIL_POOL("maxpool1", 3, 2),
+		      BASIC("conv2", 64, SAME(1, 1)), BASIC("conv3", 192, SAME(3, 1)),
+		      CEIL_POOL("maxpool2", 3, 2));
 	x = modules(b, x, m, m + HEAD1);
 	if (heads)
 		auxiliary(b, x, "aux1", sizes->classes);
@@ -157,10 +100,8 @@ static int build_googlenet(struct rfl_net_builder *b, int x, const struct rfl_zo
 		auxiliary(b, x, "aux2", sizes->classes);
 	x = modules(b, x, m + HEAD2, m + RFL_ARRAY_LEN(googlenet_modules));
 	rfl_zoo_state_dict_order(b, created);
-	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
-	x = rfl_flatten(b, x);
-	x = rfl_dropout(b, x, "dropout", 0.2);
-	return rfl_linear(b, x, "fc", sizes->classes, true);
+	return rfl_chain(b, x, AVERAGE("avgpool", 1), FLATTEN(NULL), DROPOUT("dropout", 0.2),
+			 FC("fc", sizes->classes));
 }
 
 #define GOOGLENET(name_, title_, summary_, heads_) \
@@ -177,65 +118,83 @@ static const struct rfl_zoo_entry googlenet_models[] = {
 RFL_ZOO_FAMILY(googlenet, googlenet_models, build_googlenet);
 
 /* Modules A to E. C factors its 7x7 convolutions into a row and a column, E its last 3x3. */
-static const struct step steps_a[] = {
-	{ 0, "branch1x1", 64, 1, 1, KEEP },
-	{ 1, "branch5x5_1", 48, 1, 1, KEEP },
-	{ 1, "branch5x5_2", 64, 5, 5, KEEP },
-	{ 2, "branch3x3dbl_1", 64, 1, 1, KEEP },
-	{ 2, "branch3x3dbl_2", 96, 3, 3, KEEP },
-	{ 2, "branch3x3dbl_3", 96, 3, 3, KEEP },
-	{ 3, NULL, 0, 3, 3, KEEP },
-	{ 3, "branch_pool", -1, 1, 1, KEEP },
-	{ 0 },
-};
-static const struct step steps_b[] = {
-	{ 0, "branch3x3", 384, 3, 3, HALVE },
-	{ 1, "branch3x3dbl_1", 64, 1, 1, KEEP },
-	{ 1, "branch3x3dbl_2", 96, 3, 3, KEEP },
-	{ 1, "branch3x3dbl_3", 96, 3, 3, HALVE },
-	{ 2, NULL, 0, 3, 3, HALVE },
-	{ 0 },
-};
-static const struct step steps_c[] = {
-	{ 0, "branch1x1", 192, 1, 1, KEEP },      { 1, "branch7x7_1", -1, 1, 1, KEEP },
-	{ 1, "branch7x7_2", -1, 1, 7, KEEP },     { 1, "branch7x7_3", 192, 7, 1, KEEP },
-	{ 2, "branch7x7dbl_1", -1, 1, 1, KEEP },  { 2, "branch7x7dbl_2", -1, 7, 1, KEEP },
-	{ 2, "branch7x7dbl_3", -1, 1, 7, KEEP },  { 2, "branch7x7dbl_4", -1, 7, 1, KEEP },
-	{ 2, "branch7x7dbl_5", 192, 1, 7, KEEP }, { 3, NULL, 0, 3, 3, KEEP },
-	{ 3, "branch_pool", 192, 1, 1, KEEP },    { 0 },
-};
-static const struct step steps_d[] = {
-	{ 0, "branch3x3_1", 192, 1, 1, KEEP },
-	{ 0, "branch3x3_2", 320, 3, 3, HALVE },
-	{ 1, "branch7x7x3_1", 192, 1, 1, KEEP },
-	{ 1, "branch7x7x3_2", 192, 1, 7, KEEP },
-	{ 1, "branch7x7x3_3", 192, 7, 1, KEEP },
-	{ 1, "branch7x7x3_4", 192, 3, 3, HALVE },
-	{ 2, NULL, 0, 3, 3, HALVE },
-	{ 0 },
-};
-static const struct step steps_e[] = {
-	{ 0, "branch1x1", 320, 1, 1, KEEP },
-	{ 1, "branch3x3_1", 384, 1, 1, KEEP },
-	{ 1, "branch3x3_2a", 384, 1, 3, FORK },
-	{ 1, "branch3x3_2b", 384, 3, 1, KEEP },
-	{ 2, "branch3x3dbl_1", 448, 1, 1, KEEP },
-	{ 2, "branch3x3dbl_2", 384, 3, 3, KEEP },
-	{ 2, "branch3x3dbl_3a", 384, 1, 3, FORK },
-	{ 2, "branch3x3dbl_3b", 384, 3, 1, KEEP },
-	{ 3, NULL, 0, 3, 3, KEEP },
-	{ 3, "branch_pool", 192, 1, 1, KEEP },
-	{ 0 },
-};
+static int module_a(struct rfl_net_builder *b, int x, const int64_t *w, int *y)
+{
+	y[0] = rfl_chain(b, x, BASIC("branch1x1", 64, SAME(1, 1)));
+	y[1] = rfl_chain(b, x, BASIC("branch5x5_1", 48, SAME(1, 1)),
+			 BASIC("branch5x5_2", 64, SAME(5, 1)));
+	y[2] = rfl_chain(b, x, BASIC("branch3x3dbl_1", 64, SAME(1, 1)),
+			 BASIC("branch3x3dbl_2", 96, SAME(3, 1)),
+			 BASIC("branch3x3dbl_3", 96, SAME(3, 1)));
+	y[3] = rfl_chain(b, x, AVG_POOL(NULL, 3, 1, 1), BASIC("branch_pool", w[0], SAME(1, 1)));
+	return 4;
+}
+
+static int module_b(struct rfl_net_builder *b, int x, const int64_t *w, int *y)
+{
+	(void)w;
+	y[0] = rfl_chain(b, x, BASIC("branch3x3", 384, VALID(3, 2)));
+	y[1] = rfl_chain(b, x, BASIC("branch3x3dbl_1", 64, SAME(1, 1)),
+			 BASIC("branch3x3dbl_2", 96, SAME(3, 1)),
+			 BASIC("branch3x3dbl_3", 96, VALID(3, 2)));
+	y[2] = rfl_chain(b, x, MAX_POOL(NULL, 3, 2, 0));
+	return 3;
+}
+
+#define ROW    WINDOW(1, 7, 1, 0, 3)
+#define COLUMN WINDOW(7, 1, 1, 3, 0)
+
+static int module_c(struct rfl_net_builder *b, int x, const int64_t *w, int *y)
+{
+	y[0] = rfl_chain(b, x, BASIC("branch1x1", 192, SAME(1, 1)));
+	y[1] = rfl_chain(b, x, BASIC("branch7x7_1", w[0], SAME(1, 1)),
+			 BASIC("branch7x7_2", w[0], ROW), BASIC("branch7x7_3", 192, COLUMN));
+	y[2] = rfl_chain(b, x, BASIC("branch7x7dbl_1", w[0], SAME(1, 1)),
+			 BASIC("branch7x7dbl_2", w[0], COLUMN), BASIC("branch7x7dbl_3", w[0], ROW),
+			 BASIC("branch7x7dbl_4", w[0], COLUMN), BASIC("branch7x7dbl_5", 192, ROW));
+	y[3] = rfl_chain(b, x, AVG_POOL(NULL, 3, 1, 1), BASIC("branch_pool", 192, SAME(1, 1)));
+	return 4;
+}
+
+static int module_d(struct rfl_net_builder *b, int x, const int64_t *w, int *y)
+{
+	(void)w;
+	y[0] = rfl_chain(b, x, BASIC("branch3x3_1", 192, SAME(1, 1)),
+			 BASIC("branch3x3_2", 320, VALID(3, 2)));
+	y[1] = rfl_chain(b, x, BASIC("branch7x7x3_1", 192, SAME(1, 1)),
+			 BASIC("branch7x7x3_2", 192, ROW), BASIC("branch7x7x3_3", 192, COLUMN),
+			 BASIC("branch7x7x3_4", 192, VALID(3, 2)));
+	y[2] = rfl_chain(b, x, MAX_POOL(NULL, 3, 2, 0));
+	return 3;
+}
+
+static int module_e(struct rfl_net_builder *b, int x, const int64_t *w, int *y)
+{
+	int part[2];
+
+	(void)w;
+	y[0] = rfl_chain(b, x, BASIC("branch1x1", 320, SAME(1, 1)));
+	y[1] = rfl_chain(b, x, BASIC("branch3x3_1", 384, SAME(1, 1)));
+	part[0] = rfl_chain(b, y[1], BASIC("branch3x3_2a", 384, WINDOW(1, 3, 1, 0, 1)));
+	part[1] = rfl_chain(b, y[1], BASIC("branch3x3_2b", 384, WINDOW(3, 1, 1, 1, 0)));
+	y[1] = rfl_concat(b, part, 2, 0);
+	y[2] = rfl_chain(b, x, BASIC("branch3x3dbl_1", 448, SAME(1, 1)),
+			 BASIC("branch3x3dbl_2", 384, SAME(3, 1)));
+	part[0] = rfl_chain(b, y[2], BASIC("branch3x3dbl_3a", 384, WINDOW(1, 3, 1, 0, 1)));
+	part[1] = rfl_chain(b, y[2], BASIC("branch3x3dbl_3b", 384, WINDOW(3, 1, 1, 1, 0)));
+	y[2] = rfl_concat(b, part, 2, 0);
+	y[3] = rfl_chain(b, x, AVG_POOL(NULL, 3, 1, 1), BASIC("branch_pool", 192, SAME(1, 1)));
+	return 4;
+}
 
 enum { HEAD = 8 /* the auxiliary head branches off before this module */ };
 static const struct module inception_modules[] = {
-	{ "Mixed_5b", steps_a, { 32 } },  { "Mixed_5c", steps_a, { 64 } },
-	{ "Mixed_5d", steps_a, { 64 } },  { "Mixed_6a", steps_b, { 0 } },
-	{ "Mixed_6b", steps_c, { 128 } }, { "Mixed_6c", steps_c, { 160 } },
-	{ "Mixed_6d", steps_c, { 160 } }, { "Mixed_6e", steps_c, { 192 } },
-	{ "Mixed_7a", steps_d, { 0 } },   { "Mixed_7b", steps_e, { 0 } },
-	{ "Mixed_7c", steps_e, { 0 } },
+	{ "Mixed_5b", module_a, { 32 } },  { "Mixed_5c", module_a, { 64 } },
+	{ "Mixed_5d", module_a, { 64 } },  { "Mixed_6a", module_b, { 0 } },
+	{ "Mixed_6b", module_c, { 128 } }, { "Mixed_6c", module_c, { 160 } },
+	{ "Mixed_6d", module_c, { 160 } }, { "Mixed_6e", module_c, { 192 } },
+	{ "Mixed_7a", module_d, { 0 } },   { "Mixed_7b", module_e, { 0 } },
+	{ "Mixed_7c", module_e, { 0 } },
 };
 
 /* Pooling 17x17 features with kernel 5 and stride 3 leaves 5x5 for the 5x5 convolution. */
@@ -253,12 +212,9 @@ static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
 	}
 	rfl_net_enter(b, "AuxLogits");
 	b->in_auxiliary = true;
-	x = rfl_avg_pool(b, x, NULL, .kernel = 5, .stride = 3);
-	x = BASIC(b, x, "conv0", 128, .kernel = 1);
-	x = BASIC(b, x, "conv1", 768, .kernel = 5);
-	x = rfl_adaptive_avg_pool(b, x, NULL, 1, 1);
-	x = rfl_flatten(b, x);
-	(void)rfl_linear(b, x, "fc", classes, true);
+	(void)rfl_chain(b, x, AVG_POOL(NULL, 5, 3, 0), BASIC("conv0", 128, SAME(1, 1)),
+			BASIC("conv1", 768, VALID(5, 1)), AVERAGE(NULL, 1), FLATTEN(NULL),
+			FC("fc", classes));
 	b->in_auxiliary = false;
 	rfl_net_leave(b);
 }
@@ -268,21 +224,17 @@ static int build_inception(struct rfl_net_builder *b, int x, const struct rfl_zo
 	const struct module *m = inception_modules;
 
 	b->eps = 0.001;
-	x = BASIC(b, x, "Conv2d_1a_3x3", 32, .kernel = 3, .stride = 2);
-	x = BASIC(b, x, "Conv2d_2a_3x3", 32, .kernel = 3);
-	x = BASIC(b, x, "Conv2d_2b_3x3", 64, .kernel = 3, .pad = 1);
-	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2);
-	x = BASIC(b, x, "Conv2d_3b_1x1", 80, .kernel = 1);
-	x = BASIC(b, x, "Conv2d_4a_3x3", 192, .kernel = 3);
-	x = rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2);
+	x = rfl_chain(b, x, BASIC("Conv2d_1a_3x3", 32, VALID(3, 2)),
+		      BASIC("Conv2d_2a_3x3", 32, VALID(3, 1)),
+		      BASIC("Conv2d_2b_3x3", 64, SAME(3, 1)), MAX_POOL("maxpool1", 3, 2, 0),
+		      BASIC("Conv2d_3b_1x1", 80, SAME(1, 1)),
+		      BASIC("Conv2d_4a_3x3", 192, VALID(3, 1)), MAX_POOL("maxpool2", 3, 2, 0));
 	x = modules(b, x, m, m + HEAD);
 	if (*(const bool *)sizes->config)
 		auxiliary_head(b, x, sizes->classes);
 	x = modules(b, x, m + HEAD, m + RFL_ARRAY_LEN(inception_modules));
-	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
-	x = rfl_dropout(b, x, "dropout", 0.5);
-	x = rfl_flatten(b, x);
-	return rfl_linear(b, x, "fc", sizes->classes, true);
+	return rfl_chain(b, x, AVERAGE("avgpool", 1), DROPOUT("dropout", 0.5), FLATTEN(NULL),
+			 FC("fc", sizes->classes));
 }
 
 #define INCEPTION(name_, title_, summary_, head_) \

@@ -30,47 +30,31 @@ struct layer {
 	enum rfl_zoo_form form;
 };
 
-enum partition { WINDOWS, GRID };
-
 static const double eps = 1e-5;
 
-static int conv_norm_gelu(struct rfl_net_builder *b, int x, const char *path, int64_t out,
-			  const struct rfl_window_args *args)
-{
-	rfl_net_enter(b, "%s", path);
-	x = rfl_net_conv2d(b, x, "0", out, args);
-	x = rfl_batch_norm(b, x, "1");
-	x = rfl_gelu(b, x, "2", false);
-	rfl_net_leave(b);
-	return x;
-}
+#define CONV_NORM_GELU(path, out, kernel, stride, groups) \
+	GROUPED(path ".0", out, kernel, stride, groups), BATCH_NORM(path ".1"), GELU(path ".2")
 
 static int bottleneck(struct rfl_net_builder *b, int x, const struct layer *l)
 {
-	const struct rfl_zoo_squeeze_args squeeze = {
-		.channels = l->channels / 4,
-		.activation = RFL_OP_SILU,
-		.scale = RFL_OP_SIGMOID,
-	};
-	int64_t middle = 4 * l->channels;
-	int shortcut = x;
+	const int64_t middle = 4 * l->channels;
+	int y;
 
 	rfl_net_enter(b, "MBconv");
-	if (l->stride != 1) {
-		shortcut = rfl_avg_pool(b, x, "proj.0", .kernel = 3, .stride = l->stride, .pad = 1);
-		shortcut = rfl_conv2d(b, shortcut, "proj.1", l->channels, .bias = true);
-	}
+	y = x;
+	if (l->stride != 1)
+		x = rfl_chain(b, x, AVG_POOL("proj.0", 3, l->stride, 1),
+			      BIASED("proj.1", l->channels, 1, 1));
 	rfl_net_enter(b, "layers");
-	x = rfl_batch_norm(b, x, "pre_norm");
-	x = conv_norm_gelu(b, x, "conv_a", middle, &(struct rfl_window_args){ .kernel = 1 });
-	x = conv_norm_gelu(b, x, "conv_b", middle,
-			   &(struct rfl_window_args){
-				   .kernel = 3, .stride = l->stride, .pad = 1, .groups = middle });
-	x = rfl_zoo_squeeze_excitation(b, x, "squeeze_excitation", &squeeze);
-	x = rfl_conv2d(b, x, "conv_c", l->channels, .bias = true);
+	y = rfl_chain(b, y, BATCH_NORM("pre_norm"), CONV_NORM_GELU("conv_a", middle, 1, 1, 1),
+		      CONV_NORM_GELU("conv_b", middle, 3, l->stride, middle));
+	y = rfl_zoo_squeeze_excitation(b, y, "squeeze_excitation", l->channels / 4,
+				       (struct rfl_node)STEP(RFL_OP_SILU, "activation"),
+				       RFL_OP_SIGMOID);
+	y = rfl_chain(b, y, BIASED("conv_c", l->channels, 1, 1));
 	rfl_net_leave(b);
-	x = rfl_stochastic_depth(b, x, "stochastic_depth", l->drop);
-	x = rfl_add(b, shortcut, x, RFL_OUT_OF_PLACE);
+	y = rfl_chain(b, y, DEPTH("stochastic_depth", l->drop));
+	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 	rfl_net_leave(b);
 	return x;
 }
@@ -80,26 +64,22 @@ static int attention(struct rfl_net_builder *b, int x, enum rfl_zoo_form softmax
 {
 	const struct rfl_zoo_attention_args args = { .softmax = softmax, .copy_v = true };
 	const struct rfl_shape s = rfl_net_shape(b, x);
-	int64_t features = s.dim[2], heads = features / HEAD, side = 2 * WINDOW - 1;
+	const int64_t features = s.dim[2], heads = features / HEAD, side = 2 * WINDOW - 1;
 	int table, bias, part[3];
 
 	rfl_net_enter(b, "attn_layer.1");
 	table = rfl_parameter(b, "relative_position_bias_table", RFL_DIMS(side * side, heads), 0);
-	x = rfl_linear(b, x, "to_qkv", 3 * features, true);
-	for (int i = 0; i < 3; i++) {
-		part[i] = rfl_slice(b, x, 2, i * features, features, 1);
-		part[i] = rfl_reshape(b, part[i], RFL_DIMS(s.dim[0], s.dim[1], heads, HEAD));
-		part[i] = rfl_permute(b, part[i], RFL_DIMS(0, 2, 1, 3));
-	}
-	part[1] = rfl_affine(b, part[1], 1.0 / sqrt((double)features), 0.0);
-	part[1] = rfl_contiguous(b, rfl_permute(b, part[1], RFL_DIMS(0, 1, 3, 2)));
-	x = rfl_matmul(b, rfl_contiguous(b, part[0]), part[1], false, false);
-	bias = rfl_gather(b, table, RFL_DIMS(s.dim[1], s.dim[1], heads));
-	bias = rfl_contiguous(b, rfl_permute(b, bias, RFL_DIMS(2, 0, 1)));
+	x = rfl_chain(b, x, FC("to_qkv", 3 * features));
+	for (int i = 0; i < 3; i++)
+		part[i] = rfl_chain(b, x, SLICE(2, i * features, features, 1),
+				    RESHAPE(s.dim[0], s.dim[1], heads, HEAD), PERMUTE(0, 2, 1, 3));
+	part[1] = rfl_chain(b, part[1], AFFINE(1.0 / sqrt((double)features), 0.0),
+			    PERMUTE(0, 1, 3, 2), COPY);
+	x = rfl_matmul(b, rfl_chain(b, part[0], COPY), part[1], false, false);
+	bias = rfl_chain(b, table, GATHER(s.dim[1], s.dim[1], heads), PERMUTE(2, 0, 1), COPY);
 	x = rfl_add(b, x, bias, RFL_OUT_OF_PLACE);
 	x = rfl_zoo_attention_values(b, x, part[2], &args);
-	x = rfl_reshape(b, rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3))), &s);
-	x = rfl_linear(b, x, "merge", features, true);
+	x = rfl_chain(b, x, PERMUTE(0, 2, 1, 3), COPY, LIKE(&s), FC("merge", features));
 	rfl_net_leave(b);
 	return x;
 }
@@ -107,51 +87,39 @@ static int attention(struct rfl_net_builder *b, int x, enum rfl_zoo_form softmax
 /* A transformer layer on {windows, tokens, features}. */
 static int transformer(struct rfl_net_builder *b, int x, const struct layer *l)
 {
+	const struct rfl_node drop = DEPTH("stochastic_dropout", l->drop);
 	int y;
 
 	y = rfl_zoo_layer_norm(b, x, "attn_layer.0", eps, l->form);
 	y = attention(b, y, l->form);
-	y = rfl_dropout(b, y, "attn_layer.2", 0.0);
-	y = rfl_stochastic_depth(b, y, "stochastic_dropout", l->drop);
+	y = rfl_chain(b, y, DROPOUT("attn_layer.2", 0.0), drop);
 	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 	y = rfl_zoo_layer_norm(b, x, "mlp_layer.0", eps, l->form);
-	y = rfl_linear(b, y, "mlp_layer.1", 4 * l->channels, true);
-	y = rfl_gelu(b, y, "mlp_layer.2", false);
-	y = rfl_linear(b, y, "mlp_layer.3", l->channels, true);
-	y = rfl_dropout(b, y, "mlp_layer.4", 0.0);
-	y = rfl_stochastic_depth(b, y, "stochastic_dropout", l->drop);
+	y = rfl_chain(b, y, FC("mlp_layer.1", 4 * l->channels), GELU("mlp_layer.2"),
+		      FC("mlp_layer.3", l->channels), DROPOUT("mlp_layer.4", 0.0), drop);
 	return rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 }
 
 /* Partition {features, height, width} into windows of p x p pixels; on the grid, the pixels at the
  * same position in their windows form a sequence. */
-static int partition_attention(struct rfl_net_builder *b, int x, enum partition partition,
-			       const struct layer *l)
+static int partition_attention(struct rfl_net_builder *b, int x, bool grid, const struct layer *l)
 {
 	const struct rfl_shape s = rfl_net_shape(b, x);
-	int64_t n = s.dim[1] / WINDOW, p = partition == WINDOWS ? WINDOW : n;
-	int64_t g = partition == WINDOWS ? n : WINDOW;
-	bool copies = g > 1 && p > 1;
+	const int64_t n = s.dim[1] / WINDOW, p = grid ? n : WINDOW, g = grid ? WINDOW : n;
+	const struct rfl_node copy = COPY_IF(g > 1 && p > 1), swap = PERMUTE(1, 0, 2);
+	const struct rfl_node swap_grid = grid ? swap : (struct rfl_node){ 0 };
 
-	rfl_net_enter(b, partition == WINDOWS ? "window_attention" : "grid_attention");
+	rfl_net_enter(b, grid ? "grid_attention" : "window_attention");
 	if (s.ndim == 3 && s.dim[1] % WINDOW != 0)
 		return rfl_net_refuse(b,
 				      "cannot cut a map of %lldx%lld into windows of %d; use "
 				      "images with a multiple of %d pixels",
 				      (long long)s.dim[1], (long long)s.dim[2], WINDOW, IMAGE_STEP);
-	x = rfl_reshape(b, x, RFL_DIMS(s.dim[0], g, p, g, p));
-	x = rfl_permute(b, x, RFL_DIMS(1, 3, 2, 4, 0));
-	x = copies ? rfl_contiguous(b, x) : x;
-	x = rfl_reshape(b, x, RFL_DIMS(g * g, p * p, s.dim[0]));
-	if (partition == GRID)
-		x = rfl_permute(b, x, RFL_DIMS(1, 0, 2));
+	x = rfl_chain(b, x, RESHAPE(s.dim[0], g, p, g, p), PERMUTE(1, 3, 2, 4, 0), copy,
+		      RESHAPE(g * g, p * p, s.dim[0]), swap_grid);
 	x = transformer(b, x, l);
-	if (partition == GRID)
-		x = rfl_permute(b, x, RFL_DIMS(1, 0, 2));
-	x = rfl_reshape(b, x, RFL_DIMS(g, g, p, p, s.dim[0]));
-	x = rfl_permute(b, x, RFL_DIMS(4, 0, 2, 1, 3));
-	x = copies ? rfl_contiguous(b, x) : x;
-	x = rfl_reshape(b, x, &s);
+	x = rfl_chain(b, x, swap_grid, RESHAPE(g, g, p, p, s.dim[0]), PERMUTE(4, 0, 2, 1, 3), copy,
+		      LIKE(&s));
 	rfl_net_leave(b);
 	return x;
 }
@@ -159,16 +127,13 @@ static int partition_attention(struct rfl_net_builder *b, int x, enum partition 
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	const struct maxvit *net = sizes->config;
-	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
+	const enum rfl_zoo_form form = rfl_zoo_form_of(b, sizes->attention);
 	int64_t total = 0, before = 0;
 
-	if (sizes->attention == RFL_ATTENTION_COMPOSED)
-		b->loss = RFL_LOSS_COMPOSED;
 	b->eps = 1e-3;
 	b->momentum = 0.01;
-	x = conv_norm_gelu(b, x, "stem.0", net->stem,
-			   &(struct rfl_window_args){ .kernel = 3, .stride = 2, .pad = 1 });
-	x = rfl_conv2d(b, x, "stem.1.0", net->stem, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_chain(b, x, CONV_NORM_GELU("stem.0", net->stem, 3, 2, 1),
+		      BIASED("stem.1.0", net->stem, 3, 1));
 	for (int stage = 0; stage < STAGES; stage++)
 		total += net->layers[stage];
 	for (int stage = 0; stage < STAGES; stage++) {
@@ -181,24 +146,18 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 				.form = form,
 			};
 
-			rfl_net_enter_block(b, "blocks.%d.layers.%d", stage, (int)i);
-			rfl_net_enter(b, "layers");
+			rfl_net_enter_block(b, "blocks.%d.layers.%d.layers", stage, (int)i);
 			x = bottleneck(b, x, &layer);
-			x = partition_attention(b, x, WINDOWS, &layer);
-			x = partition_attention(b, x, GRID, &layer);
-			rfl_net_leave(b);
+			x = partition_attention(b, x, false, &layer);
+			x = partition_attention(b, x, true, &layer);
 			rfl_net_leave(b);
 		}
 	}
-	rfl_net_enter(b, "classifier");
-	x = rfl_adaptive_avg_pool(b, x, "0", 1, 1);
-	x = rfl_net_as_module(b, rfl_flatten(b, x), "1");
-	x = rfl_zoo_layer_norm(b, x, "2", eps, form);
-	x = rfl_linear(b, x, "3", rfl_net_features(b, x), true);
-	x = rfl_unary(b, RFL_OP_TANH, x, "4", RFL_OUT_OF_PLACE);
-	x = rfl_linear(b, x, "5", sizes->classes, false);
-	rfl_net_leave(b);
-	return x;
+	x = rfl_chain(b, x, AVERAGE("classifier.0", 1), FLATTEN("classifier.1"));
+	x = rfl_zoo_layer_norm(b, x, "classifier.2", eps, form);
+	return rfl_chain(b, x, FC("classifier.3", rfl_net_features(b, x)),
+			 STEP(RFL_OP_TANH, "classifier.4"),
+			 LINEAR("classifier.5", sizes->classes, .bias = false));
 }
 
 static const struct rfl_zoo_entry entries[] = {

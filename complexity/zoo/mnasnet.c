@@ -25,32 +25,23 @@ static int64_t scaled(const struct mnasnet *m, int64_t channels)
 	return rfl_zoo_divisible((double)channels * m->width, 8);
 }
 
-/* The three convolutions of an inverted residual, or of the stem, as modules from 0. */
-static int separable(struct rfl_net_builder *b, int x, int64_t hidden, int64_t out,
-		     const struct rfl_zoo_conv_norm_args *first, int64_t kernel, int64_t stride)
+/* The three convolutions of an inverted residual, or of the stem, which is a larger first one. */
+static int separable(struct rfl_net_builder *b, int x, bool stem, int64_t hidden, int64_t out,
+		     int64_t kernel, int64_t stride)
 {
-	const struct rfl_zoo_conv_norm_args depthwise = {
-		.kernel = kernel, .stride = stride, .groups = hidden, .activation = RFL_OP_RELU
-	};
-	const struct rfl_zoo_conv_norm_args linear = { .activation = RFL_ZOO_NO_ACTIVATION };
-
-	x = rfl_zoo_conv_norm_from(b, x, 0, hidden, first);
-	x = rfl_zoo_conv_norm_from(b, x, 3, hidden, &depthwise);
-	return rfl_zoo_conv_norm_from(b, x, 6, out, &linear);
+	return rfl_chain(b, x, CONV("0", hidden, stem ? 3 : 1, stem ? 2 : 1), BATCH_NORM("1"),
+			 RELU("2"), GROUPED("3", hidden, kernel, stride, hidden), BATCH_NORM("4"),
+			 RELU("5"), CONV("6", out, 1, 1), BATCH_NORM("7"));
 }
 
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	static const struct rfl_zoo_conv_norm_args stem = { .kernel = 3,
-							    .stride = 2,
-							    .activation = RFL_OP_RELU };
-	static const struct rfl_zoo_conv_norm_args pointwise = { .activation = RFL_OP_RELU };
 	const struct mnasnet *m = sizes->config;
 
 	b->eps = 1e-5;
 	b->momentum = BATCH_NORM_MOMENTUM;
 	rfl_net_enter(b, "layers");
-	x = separable(b, x, scaled(m, 32), scaled(m, 16), &stem, 3, 1);
+	x = separable(b, x, true, scaled(m, 32), scaled(m, 16), 3, 1);
 	for (size_t k = 0; k < RFL_ARRAY_LEN(stacks); k++) {
 		const struct stack *s = &stacks[k];
 
@@ -60,7 +51,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 
 			rfl_net_enter_block(b, "%zu.%d", k + 8, i);
 			rfl_net_enter(b, "layers");
-			x = separable(b, x, in * s->expand, out, &pointwise, s->kernel,
+			x = separable(b, x, false, in * s->expand, out, s->kernel,
 				      i == 0 ? s->stride : 1);
 			rfl_net_leave(b);
 			if (in == out && (i > 0 || s->stride == 1))
@@ -68,11 +59,11 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 			rfl_net_leave(b);
 		}
 	}
-	x = rfl_zoo_conv_norm_from(b, x, 14, 1280, &pointwise);
+	x = rfl_chain(b, x, CONV("14", 1280, 1, 1), BATCH_NORM("15"), RELU("16"));
 	rfl_net_leave(b);
-	x = rfl_reduce(b, RFL_OP_MEAN, x, 1, 2, false);
-	x = rfl_net_in_place(b, rfl_dropout(b, x, "classifier.0", 0.2));
-	return rfl_linear(b, x, "classifier.1", sizes->classes, true);
+	return rfl_chain(b, x, REDUCE(MEAN, 1, 2, false),
+			 LAYER(DROPOUT, "classifier.0", .inplace = true, .attr.dropout = { 0.2 }),
+			 FC("classifier.1", sizes->classes));
 }
 
 #define MNASNET(name_, width_)                                                     \

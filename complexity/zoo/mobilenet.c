@@ -6,7 +6,6 @@
  * 2021).
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "complexity/zoo/blocks.h"
 
@@ -33,14 +32,20 @@ struct mobile {
 
 static const double STOCHASTIC_DEPTH = 0.2; /* in EfficientNet's last block; rises from 0 */
 
-#define RELU  RFL_OP_RELU
-#define RELU6 RFL_OP_RELU6
-#define HARD  RFL_OP_HARD_SWISH
-#define SILU  RFL_OP_SILU
-
 static int layers(const struct mobile *m, const struct stage *s)
 {
 	return (int)ceil(s->layers * m->depth);
+}
+
+/* A Sequential: a convolution without bias, a batch norm, an activation. */
+static int conv_norm(struct rfl_net_builder *b, int x, const char *list, int index, int64_t out,
+		     int64_t kernel, int64_t stride, int64_t groups, enum rfl_op activation)
+{
+	rfl_net_enter(b, "%s.%d", list, index);
+	x = rfl_chain(b, x, GROUPED("0", out, kernel, stride, groups), BATCH_NORM("1"),
+		      INPLACE(activation, "2"));
+	rfl_net_leave(b);
+	return x;
 }
 
 /* Expansion, depthwise convolution, squeeze and excitation, projection. A fused block combines the
@@ -49,38 +54,37 @@ static int layers(const struct mobile *m, const struct stage *s)
 static int residual(struct rfl_net_builder *b, int x, const struct mobile *m, const struct stage *s,
 		    int64_t out, int64_t stride, double drop)
 {
-	static const char *const names[2][4] = { { "block.0", "block.1", "block.2", "block.3" },
-						 { "conv.0", "conv.1", "conv.2", "conv.3" } };
 	const bool v2 = m->kind == MOBILENET_V2, efficient = m->kind == EFFICIENTNET;
-	const char *const *part = names[v2];
+	const char *list = v2 ? "conv" : "block";
 	const int64_t in = rfl_net_channels(b, x);
 	const int64_t hidden = s->hidden < 0 ? -s->hidden * in : s->hidden;
-	const struct rfl_zoo_squeeze_args squeeze = {
-		.channels = efficient ? in / 4 : rfl_zoo_divisible((double)(hidden / 4), 8),
-		.activation = efficient ? SILU : RELU,
-		.inplace = efficient ? RFL_INPLACE : RFL_OUT_OF_PLACE,
-		.scale = efficient ? RFL_OP_SIGMOID : RFL_OP_HARD_SIGMOID,
-	};
 	const bool expands = hidden != in, fused = s->form == FUSED;
+	const struct rfl_node activation = {
+		.op = efficient ? RFL_OP_SILU : RFL_OP_RELU,
+		.name = "activation",
+		.inplace = efficient,
+	};
 	const int identity = x;
+	int part = 0;
 
 	if (expands && !fused)
-		x = rfl_zoo_conv_norm(b, x, *part++, hidden, .activation = s->activation);
-	x = rfl_zoo_conv_norm(b, x, *part++, fused && !expands ? out : hidden, .kernel = s->kernel,
-			      .stride = stride, .groups = fused ? 1 : hidden,
-			      .activation = s->activation);
+		x = conv_norm(b, x, list, part++, hidden, 1, 1, 1, s->activation);
+	x = conv_norm(b, x, list, part++, fused && !expands ? out : hidden, s->kernel, stride,
+		      fused ? 1 : hidden, s->activation);
 	if (s->form == SQUEEZE)
-		x = rfl_zoo_squeeze_excitation(b, x, *part++, &squeeze);
-	if (v2) { /* not a Sequential */
-		x = rfl_conv2d(b, x, *part++, out, .kernel = 1);
-		x = rfl_batch_norm(b, x, *part);
-	} else if (expands || !fused) {
-		x = rfl_zoo_conv_norm(b, x, *part, out, .kernel = 1);
-	}
+		x = rfl_zoo_squeeze_excitation(
+			b, x, part++ == 2 ? "block.2" : "block.1",
+			efficient ? in / 4 : rfl_zoo_divisible((double)(hidden / 4), 8), activation,
+			efficient ? RFL_OP_SIGMOID : RFL_OP_HARD_SIGMOID);
+	if (v2) /* not a Sequential */
+		x = rfl_chain(b, x, CONV(part == 1 ? "conv.1" : "conv.2", out, 1, 1),
+			      BATCH_NORM(part == 1 ? "conv.2" : "conv.3"));
+	else if (expands || !fused)
+		x = conv_norm(b, x, list, part, out, 1, 1, 1, 0);
 	if (stride != 1 || in != out)
 		return x;
 	if (efficient)
-		x = rfl_stochastic_depth(b, x, "stochastic_depth", drop);
+		x = rfl_chain(b, x, DEPTH("stochastic_depth", drop));
 	return v2 ? rfl_add(b, identity, x, RFL_OUT_OF_PLACE)
 		  : rfl_add(b, x, identity, RFL_INPLACE);
 }
@@ -89,16 +93,17 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 {
 	const struct mobile *m = sizes->config;
 	const bool efficient = m->kind == EFFICIENTNET, v2 = m->kind == MOBILENET_V2;
-	const enum rfl_op activation = v2 ? RELU6 : efficient ? SILU : HARD;
+	const enum rfl_op activation = v2          ? RFL_OP_RELU6
+				       : efficient ? RFL_OP_SILU
+						   : RFL_OP_HARD_SWISH;
 	int stage = 1, block = 0, blocks = 0;
-	char name[32];
 
 	for (const struct stage *s = m->stages; s->layers; s++)
 		blocks += layers(m, s);
 	b->eps = m->eps;
 	b->momentum = m->momentum;
-	x = rfl_zoo_conv_norm(b, x, "features.0", rfl_zoo_divisible(m->first * m->width, 8),
-			      .kernel = 3, .stride = 2, .activation = activation);
+	x = conv_norm(b, x, "features", 0, rfl_zoo_divisible(m->first * m->width, 8), 3, 2, 1,
+		      activation);
 	for (const struct stage *s = m->stages; s->layers; s++, stage++) {
 		const int64_t out = rfl_zoo_divisible(s->out * m->width, 8);
 
@@ -112,54 +117,54 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 			rfl_net_leave(b);
 		}
 	}
-	(void)snprintf(name, sizeof(name), "features.%d", efficient ? stage : block + 1);
-	x = rfl_zoo_conv_norm(b, x, name, m->last < 0 ? -m->last * rfl_net_channels(b, x) : m->last,
-			      .activation = activation);
-	x = rfl_adaptive_avg_pool(b, x, v2 ? NULL : "avgpool", 1, 1);
-	x = rfl_flatten(b, x);
+	x = conv_norm(b, x, "features", efficient ? stage : block + 1,
+		      m->last < 0 ? -m->last * rfl_net_channels(b, x) : m->last, 1, 1, 1,
+		      activation);
+	x = rfl_chain(b, x, AVERAGE(v2 ? NULL : "avgpool", 1), FLATTEN(NULL));
 	rfl_net_enter(b, "classifier");
-	if (m->linear) {
-		x = rfl_linear(b, x, "0", m->linear, true);
-		x = rfl_unary(b, activation, x, "1", RFL_INPLACE);
-	}
-	x = rfl_dropout(b, x, m->linear ? "2" : "0", m->dropout);
-	if (!v2)
-		x = rfl_net_in_place(b, x);
-	x = rfl_linear(b, x, m->linear ? "3" : "1", sizes->classes, true);
+	if (m->linear)
+		x = rfl_chain(b, x, FC("#", m->linear), INPLACE(activation, "#"));
+	x = rfl_chain(b, x, LAYER(DROPOUT, "#", .inplace = !v2, .attr.dropout = { m->dropout }),
+		      FC("#", sizes->classes));
 	rfl_net_leave(b);
 	return x;
 }
 
 /* Table 2 of the MobileNetV2 paper. */
 static const struct stage stages_v2[] = {
-	{ -1, 3, 1, 16, 1, PLAIN, RELU6 },  { -6, 3, 2, 24, 2, PLAIN, RELU6 },
-	{ -6, 3, 2, 32, 3, PLAIN, RELU6 },  { -6, 3, 2, 64, 4, PLAIN, RELU6 },
-	{ -6, 3, 1, 96, 3, PLAIN, RELU6 },  { -6, 3, 2, 160, 3, PLAIN, RELU6 },
-	{ -6, 3, 1, 320, 1, PLAIN, RELU6 }, { 0 },
+	{ -1, 3, 1, 16, 1, PLAIN, RFL_OP_RELU6 },  { -6, 3, 2, 24, 2, PLAIN, RFL_OP_RELU6 },
+	{ -6, 3, 2, 32, 3, PLAIN, RFL_OP_RELU6 },  { -6, 3, 2, 64, 4, PLAIN, RFL_OP_RELU6 },
+	{ -6, 3, 1, 96, 3, PLAIN, RFL_OP_RELU6 },  { -6, 3, 2, 160, 3, PLAIN, RFL_OP_RELU6 },
+	{ -6, 3, 1, 320, 1, PLAIN, RFL_OP_RELU6 }, { 0 },
 };
 
 /* Tables 1 and 2 of the MobileNetV3 paper. */
 static const struct stage stages_large[] = {
-	{ 16, 3, 1, 16, 1, PLAIN, RELU },
-	{ 64, 3, 2, 24, 1, PLAIN, RELU },
-	{ 72, 3, 1, 24, 1, PLAIN, RELU },
-	{ 72, 5, 2, 40, 1, SQUEEZE, RELU },
-	{ 120, 5, 1, 40, 2, SQUEEZE, RELU },
-	{ 240, 3, 2, 80, 1, PLAIN, HARD },
-	{ 200, 3, 1, 80, 1, PLAIN, HARD },
-	{ 184, 3, 1, 80, 2, PLAIN, HARD },
-	{ 480, 3, 1, 112, 1, SQUEEZE, HARD },
-	{ 672, 3, 1, 112, 1, SQUEEZE, HARD },
-	{ 672, 5, 2, 160, 1, SQUEEZE, HARD },
-	{ 960, 5, 1, 160, 2, SQUEEZE, HARD },
+	{ 16, 3, 1, 16, 1, PLAIN, RFL_OP_RELU },
+	{ 64, 3, 2, 24, 1, PLAIN, RFL_OP_RELU },
+	{ 72, 3, 1, 24, 1, PLAIN, RFL_OP_RELU },
+	{ 72, 5, 2, 40, 1, SQUEEZE, RFL_OP_RELU },
+	{ 120, 5, 1, 40, 2, SQUEEZE, RFL_OP_RELU },
+	{ 240, 3, 2, 80, 1, PLAIN, RFL_OP_HARD_SWISH },
+	{ 200, 3, 1, 80, 1, PLAIN, RFL_OP_HARD_SWISH },
+	{ 184, 3, 1, 80, 2, PLAIN, RFL_OP_HARD_SWISH },
+	{ 480, 3, 1, 112, 1, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 672, 3, 1, 112, 1, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 672, 5, 2, 160, 1, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 960, 5, 1, 160, 2, SQUEEZE, RFL_OP_HARD_SWISH },
 	{ 0 },
 };
 static const struct stage stages_small[] = {
-	{ 16, 3, 2, 16, 1, SQUEEZE, RELU },  { 72, 3, 2, 24, 1, PLAIN, RELU },
-	{ 88, 3, 1, 24, 1, PLAIN, RELU },    { 96, 5, 2, 40, 1, SQUEEZE, HARD },
-	{ 240, 5, 1, 40, 2, SQUEEZE, HARD }, { 120, 5, 1, 48, 1, SQUEEZE, HARD },
-	{ 144, 5, 1, 48, 1, SQUEEZE, HARD }, { 288, 5, 2, 96, 1, SQUEEZE, HARD },
-	{ 576, 5, 1, 96, 2, SQUEEZE, HARD }, { 0 },
+	{ 16, 3, 2, 16, 1, SQUEEZE, RFL_OP_RELU },
+	{ 72, 3, 2, 24, 1, PLAIN, RFL_OP_RELU },
+	{ 88, 3, 1, 24, 1, PLAIN, RFL_OP_RELU },
+	{ 96, 5, 2, 40, 1, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 240, 5, 1, 40, 2, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 120, 5, 1, 48, 1, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 144, 5, 1, 48, 1, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 288, 5, 2, 96, 1, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 576, 5, 1, 96, 2, SQUEEZE, RFL_OP_HARD_SWISH },
+	{ 0 },
 };
 
 #define V3(name_, stages_, linear_)                                                                \
@@ -181,33 +186,33 @@ RFL_ZOO_FAMILY(mobilenet, mobilenet_models, build);
 
 /* Table 1 of the first EfficientNet paper. */
 static const struct stage stages_b[] = {
-	{ -1, 3, 1, 16, 1, SQUEEZE, SILU },  { -6, 3, 2, 24, 2, SQUEEZE, SILU },
-	{ -6, 5, 2, 40, 2, SQUEEZE, SILU },  { -6, 3, 2, 80, 3, SQUEEZE, SILU },
-	{ -6, 5, 1, 112, 3, SQUEEZE, SILU }, { -6, 5, 2, 192, 4, SQUEEZE, SILU },
-	{ -6, 3, 1, 320, 1, SQUEEZE, SILU }, { 0 },
+	{ -1, 3, 1, 16, 1, SQUEEZE, RFL_OP_SILU },  { -6, 3, 2, 24, 2, SQUEEZE, RFL_OP_SILU },
+	{ -6, 5, 2, 40, 2, SQUEEZE, RFL_OP_SILU },  { -6, 3, 2, 80, 3, SQUEEZE, RFL_OP_SILU },
+	{ -6, 5, 1, 112, 3, SQUEEZE, RFL_OP_SILU }, { -6, 5, 2, 192, 4, SQUEEZE, RFL_OP_SILU },
+	{ -6, 3, 1, 320, 1, SQUEEZE, RFL_OP_SILU }, { 0 },
 };
 
 /* Table 4 of the second paper, and its larger forms. */
 static const struct stage stages_s[] = {
-	{ -1, 3, 1, 24, 2, FUSED, SILU },
-	{ -4, 3, 2, 48, 4, FUSED, SILU },
-	{ -4, 3, 2, 64, 4, FUSED, SILU },
-	{ -4, 3, 2, 128, 6, SQUEEZE, SILU },
-	{ -6, 3, 1, 160, 9, SQUEEZE, SILU },
-	{ -6, 3, 2, 256, 15, SQUEEZE, SILU },
+	{ -1, 3, 1, 24, 2, FUSED, RFL_OP_SILU },
+	{ -4, 3, 2, 48, 4, FUSED, RFL_OP_SILU },
+	{ -4, 3, 2, 64, 4, FUSED, RFL_OP_SILU },
+	{ -4, 3, 2, 128, 6, SQUEEZE, RFL_OP_SILU },
+	{ -6, 3, 1, 160, 9, SQUEEZE, RFL_OP_SILU },
+	{ -6, 3, 2, 256, 15, SQUEEZE, RFL_OP_SILU },
 	{ 0 },
 };
 static const struct stage stages_m[] = {
-	{ -1, 3, 1, 24, 3, FUSED, SILU },     { -4, 3, 2, 48, 5, FUSED, SILU },
-	{ -4, 3, 2, 80, 5, FUSED, SILU },     { -4, 3, 2, 160, 7, SQUEEZE, SILU },
-	{ -6, 3, 1, 176, 14, SQUEEZE, SILU }, { -6, 3, 2, 304, 18, SQUEEZE, SILU },
-	{ -6, 3, 1, 512, 5, SQUEEZE, SILU },  { 0 },
+	{ -1, 3, 1, 24, 3, FUSED, RFL_OP_SILU },     { -4, 3, 2, 48, 5, FUSED, RFL_OP_SILU },
+	{ -4, 3, 2, 80, 5, FUSED, RFL_OP_SILU },     { -4, 3, 2, 160, 7, SQUEEZE, RFL_OP_SILU },
+	{ -6, 3, 1, 176, 14, SQUEEZE, RFL_OP_SILU }, { -6, 3, 2, 304, 18, SQUEEZE, RFL_OP_SILU },
+	{ -6, 3, 1, 512, 5, SQUEEZE, RFL_OP_SILU },  { 0 },
 };
 static const struct stage stages_l[] = {
-	{ -1, 3, 1, 32, 4, FUSED, SILU },     { -4, 3, 2, 64, 7, FUSED, SILU },
-	{ -4, 3, 2, 96, 7, FUSED, SILU },     { -4, 3, 2, 192, 10, SQUEEZE, SILU },
-	{ -6, 3, 1, 224, 19, SQUEEZE, SILU }, { -6, 3, 2, 384, 25, SQUEEZE, SILU },
-	{ -6, 3, 1, 640, 7, SQUEEZE, SILU },  { 0 },
+	{ -1, 3, 1, 32, 4, FUSED, RFL_OP_SILU },     { -4, 3, 2, 64, 7, FUSED, RFL_OP_SILU },
+	{ -4, 3, 2, 96, 7, FUSED, RFL_OP_SILU },     { -4, 3, 2, 192, 10, SQUEEZE, RFL_OP_SILU },
+	{ -6, 3, 1, 224, 19, SQUEEZE, RFL_OP_SILU }, { -6, 3, 2, 384, 25, SQUEEZE, RFL_OP_SILU },
+	{ -6, 3, 1, 640, 7, SQUEEZE, RFL_OP_SILU },  { 0 },
 };
 
 #define EFFICIENT(name_, title_, summary_, size_, ...)                                           \

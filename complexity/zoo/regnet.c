@@ -32,27 +32,22 @@ static int64_t block_width(const struct regnet *r, int j)
 static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, int64_t width,
 		    int64_t stride)
 {
-	const struct rfl_zoo_squeeze_args squeeze = {
-		.channels = rfl_net_channels(b, x) / SQUEEZE,
-		.activation = RFL_OP_RELU,
-		.scale = RFL_OP_SIGMOID,
-	};
-	int64_t group = width < r->group_width ? width : r->group_width;
-	int identity = x;
+	const int64_t groups = width / (width < r->group_width ? width : r->group_width);
+	const int64_t in = rfl_net_channels(b, x);
+	int y = x;
 
-	if (stride != 1 || rfl_net_channels(b, x) != width)
-		identity = rfl_zoo_conv_norm(b, x, "proj", width, .stride = stride);
+	if (stride != 1 || in != width)
+		x = rfl_chain(b, x, CONV_NORM("proj", width, 1, stride, 1, 0));
 	rfl_net_enter(b, "f");
-	x = rfl_zoo_conv_norm(b, x, "a", width, .activation = RFL_OP_RELU);
-	x = rfl_zoo_conv_norm(b, x, "b", width, .kernel = 3, .stride = stride,
-			      .groups = width / group, .activation = RFL_OP_RELU);
+	y = rfl_chain(b, y, CONV_NORM("a", width, 1, 1, 1, RFL_OP_RELU),
+		      CONV_NORM("b", width, 3, stride, groups, RFL_OP_RELU));
 	if (r->squeeze)
-		x = rfl_zoo_squeeze_excitation(b, x, "se", &squeeze);
-	x = rfl_zoo_conv_norm(b, x, "c", width, .kernel = 1);
+		y = rfl_zoo_squeeze_excitation(b, y, "se", in / SQUEEZE,
+					       (struct rfl_node)STEP(RFL_OP_RELU, "activation"),
+					       RFL_OP_SIGMOID);
+	y = rfl_chain(b, y, CONV_NORM("c", width, 1, 1, 1, 0));
 	rfl_net_leave(b);
-	x = rfl_add(b, identity, x, RFL_OUT_OF_PLACE);
-	x = rfl_relu(b, x, "activation", RFL_INPLACE);
-	return x;
+	return rfl_chain(b, rfl_add(b, x, y, RFL_OUT_OF_PLACE), RELU("activation"));
 }
 
 /* Blocks of the same width form a stage; each stage begins with a stride of 2. */
@@ -62,8 +57,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	int stage = 0, index = 0;
 	int64_t before = 0;
 
-	x = rfl_zoo_conv_norm(b, x, "stem", STEM, .kernel = 3, .stride = 2,
-			      .activation = RFL_OP_RELU);
+	x = rfl_chain(b, x, CONV_NORM("stem", STEM, 3, 2, 1, RFL_OP_RELU));
 	for (int j = 0; j < r->depth; j++) {
 		int64_t width = block_width(r, j);
 		bool begins = width != before;
@@ -75,9 +69,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 		rfl_net_leave(b);
 		before = width;
 	}
-	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
-	x = rfl_flatten(b, x);
-	return rfl_linear(b, x, "fc", sizes->classes, true);
+	return rfl_chain(b, x, AVERAGE("avgpool", 1), FLATTEN(NULL), FC("fc", sizes->classes));
 }
 
 #define REGNET(letter_, name_, title_, squeeze_, summary_, ...)                  \

@@ -14,54 +14,33 @@ struct resnet {
 	int groups, group_width; /* of the 3x3 convolutions in the first stage; doubles per stage */
 };
 
-static int conv_bn(struct rfl_net_builder *b, int x, int index, int64_t out, int64_t kernel,
-		   int64_t stride, int64_t groups)
-{
-	char conv[] = "conv0", bn[] = "bn0";
-
-	conv[4] = bn[2] = (char)('0' + index);
-	x = rfl_conv2d(b, x, conv, out, .kernel = kernel, .stride = stride, .pad = kernel / 2,
-		       .groups = groups);
-	return rfl_batch_norm(b, x, bn);
-}
-
 /* One residual block; the module "relu" serves all its activations. */
 static int residual(struct rfl_net_builder *b, int x, const struct resnet *r, int stage,
 		    int64_t stride)
 {
-	int64_t out = (r->block == BOTTLENECK ? 256 : 64) << stage;
-	int64_t width = (int64_t)r->groups * r->group_width << stage;
-	bool project = stride != 1 || rfl_net_channels(b, x) != out;
-	int identity = x;
+	const int64_t out = (r->block == BOTTLENECK ? 256 : 64) << stage;
+	const int64_t width = (int64_t)r->groups * r->group_width << stage;
+	int y;
 
-	if (r->block == BASIC) {
-		x = conv_bn(b, x, 1, out, 3, stride, 1);
-		x = rfl_relu(b, x, "relu", RFL_INPLACE);
-		x = conv_bn(b, x, 2, out, 3, 1, 1);
-	} else {
-		x = conv_bn(b, x, 1, width, 1, 1, 1);
-		x = rfl_relu(b, x, "relu", RFL_INPLACE);
-		x = conv_bn(b, x, 2, width, 3, stride, r->groups);
-		x = rfl_relu(b, x, "relu", RFL_INPLACE);
-		x = conv_bn(b, x, 3, out, 1, 1, 1);
-	}
-	if (project) {
-		identity =
-			rfl_conv2d(b, identity, "downsample.0", out, .kernel = 1, .stride = stride);
-		identity = rfl_batch_norm(b, identity, "downsample.1");
-	}
-	x = rfl_add(b, x, identity, RFL_INPLACE);
-	x = rfl_relu(b, x, "relu", RFL_INPLACE);
-	return x;
+	if (r->block == BASIC)
+		y = rfl_chain(b, x, CONV("conv1", out, 3, stride), BATCH_NORM("bn1"), RELU("relu"),
+			      CONV("conv2", out, 3, 1), BATCH_NORM("bn2"));
+	else
+		y = rfl_chain(b, x, CONV("conv1", width, 1, 1), BATCH_NORM("bn1"), RELU("relu"),
+			      GROUPED("conv2", width, 3, stride, r->groups), BATCH_NORM("bn2"),
+			      RELU("relu"), CONV("conv3", out, 1, 1), BATCH_NORM("bn3"));
+	if (stride != 1 || rfl_net_channels(b, x) != out)
+		x = rfl_chain(b, x, CONV("downsample.0", out, 1, stride),
+			      BATCH_NORM("downsample.1"));
+	return rfl_chain(b, rfl_add(b, y, x, RFL_INPLACE), RELU("relu"));
 }
 
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	const struct resnet *r = sizes->config;
 
-	x = conv_bn(b, x, 1, 64, 7, 2, 1);
-	x = rfl_relu(b, x, "relu", RFL_INPLACE);
-	x = rfl_max_pool(b, x, "maxpool", .kernel = 3, .stride = 2, .pad = 1);
+	x = rfl_chain(b, x, CONV("conv1", 64, 7, 2), BATCH_NORM("bn1"), RELU("relu"),
+		      MAX_POOL("maxpool", 3, 2, 1));
 	for (int stage = 0; stage < 4; stage++) {
 		for (int i = 0; i < r->layers[stage]; i++) {
 			rfl_net_enter_block(b, "layer%d.%d", stage + 1, i);
@@ -69,9 +48,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 			rfl_net_leave(b);
 		}
 	}
-	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
-	x = rfl_flatten(b, x);
-	return rfl_linear(b, x, "fc", sizes->classes, true);
+	return rfl_chain(b, x, AVERAGE("avgpool", 1), FLATTEN(NULL), FC("fc", sizes->classes));
 }
 
 #define MODEL(name_, title_, summary_, block_, groups_, group_width_, ...) \

@@ -10,53 +10,41 @@ struct shufflenet {
 
 static const int repeats[] = { 4, 8, 4 };
 
-static const struct rfl_zoo_conv_norm_args pointwise = { .activation = RFL_OP_RELU };
-
-static int depthwise(struct rfl_net_builder *b, int x, int first, int64_t stride)
-{
-	int64_t channels = rfl_net_channels(b, x);
-
-	return rfl_zoo_conv_norm_from(b, x, first, channels,
-				      &(struct rfl_zoo_conv_norm_args){
-					      .kernel = 3, .stride = stride, .groups = channels });
-}
-
 /* With a stride of 1, the left half of the channels passes unchanged. */
 static int unit(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
 {
-	int halves[2] = { x, x };
+	const int64_t in = rfl_net_channels(b, x);
+	int half[2] = { x, x };
 	struct rfl_shape s;
 
+	out /= 2;
 	if (stride == 1) {
-		halves[0] = rfl_slice(b, x, 0, 0, out / 2, 1);
-		halves[1] = rfl_slice(b, x, 0, out / 2, out / 2, 1);
+		half[0] = rfl_chain(b, x, SLICE(0, 0, out, 1));
+		half[1] = rfl_chain(b, x, SLICE(0, out, out, 1));
 	} else {
 		rfl_net_enter(b, "branch1");
-		halves[0] = depthwise(b, x, 0, stride);
-		halves[0] = rfl_zoo_conv_norm_from(b, halves[0], 2, out / 2, &pointwise);
+		half[0] = rfl_chain(b, x, GROUPED("0", in, 3, stride, in), BATCH_NORM("1"),
+				    CONV("2", out, 1, 1), BATCH_NORM("3"), RELU("4"));
 		rfl_net_leave(b);
 	}
 	rfl_net_enter(b, "branch2");
-	halves[1] = rfl_zoo_conv_norm_from(b, halves[1], 0, out / 2, &pointwise);
-	halves[1] = depthwise(b, halves[1], 3, stride);
-	halves[1] = rfl_zoo_conv_norm_from(b, halves[1], 5, out / 2, &pointwise);
+	half[1] = rfl_chain(b, half[1], CONV("0", out, 1, 1), BATCH_NORM("1"), RELU("2"),
+			    GROUPED("3", out, 3, stride, out), BATCH_NORM("4"),
+			    CONV("5", out, 1, 1), BATCH_NORM("6"), RELU("7"));
 	rfl_net_leave(b);
-	x = rfl_concat(b, halves, 2, 0);
+	x = rfl_concat(b, half, 2, 0);
 	/* Interleave the channels of the two halves. */
 	s = rfl_net_shape(b, x);
-	x = rfl_reshape(b, x, RFL_DIMS(2, s.dim[0] / 2, s.dim[1], s.dim[2]));
-	x = rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(1, 0, 2, 3)));
-	x = rfl_reshape(b, x, &s);
-	return x;
+	return rfl_chain(b, x, RESHAPE(2, s.dim[0] / 2, s.dim[1], s.dim[2]), PERMUTE(1, 0, 2, 3),
+			 COPY, LIKE(&s));
 }
 
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	const struct shufflenet *s = sizes->config;
 
-	x = rfl_zoo_conv_norm(b, x, "conv1", s->channels[0], .kernel = 3, .stride = 2,
-			      .activation = RFL_OP_RELU);
-	x = rfl_max_pool(b, x, "maxpool", .kernel = 3, .stride = 2, .pad = 1);
+	x = rfl_chain(b, x, CONV_NORM("conv1", s->channels[0], 3, 2, 1, RFL_OP_RELU),
+		      MAX_POOL("maxpool", 3, 2, 1));
 	for (int stage = 0; stage < 3; stage++) {
 		for (int i = 0; i < repeats[stage]; i++) {
 			rfl_net_enter_block(b, "stage%d.%d", stage + 2, i);
@@ -64,9 +52,8 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 			rfl_net_leave(b);
 		}
 	}
-	x = rfl_zoo_conv_norm(b, x, "conv5", s->channels[4], .activation = RFL_OP_RELU);
-	x = rfl_reduce(b, RFL_OP_MEAN, x, 1, 2, false);
-	return rfl_linear(b, x, "fc", sizes->classes, true);
+	return rfl_chain(b, x, CONV_NORM("conv5", s->channels[4], 1, 1, 1, RFL_OP_RELU),
+			 REDUCE(MEAN, 1, 2, false), FC("fc", sizes->classes));
 }
 
 #define SHUFFLENET(name_, width_, ...)                                                        \

@@ -10,7 +10,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 {
 	const struct rfl_zoo_attention_args args = {
 		.fused = sizes->attention == RFL_ATTENTION_SDPA,
-		.softmax = rfl_zoo_form_of(sizes->attention),
+		.softmax = rfl_zoo_form_of(b, sizes->attention),
 		.causal = true,
 	};
 	const int64_t tokens = sizes->context_length, features = sizes->classes;

@@ -6,8 +6,6 @@
  * torchvision: with adaptive pooling before the classifier and, in VGG's _bn models, batch norm
  * after every convolution.
  */
-#include <stdio.h>
-
 #include "complexity/zoo/blocks.h"
 
 /* Equal convolutions, each with a ReLU after it, then a pooling. */
@@ -24,54 +22,35 @@ struct stack {
 	bool batch_norm, dropout_first;
 };
 
-/* The modules of a Sequential are numbered in order. */
-struct number {
-	int next;
-	char text[16];
-};
-
-static const char *name(struct number *n)
-{
-	(void)snprintf(n->text, sizeof(n->text), "%d", n->next++);
-	return n->text;
-}
-
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	const struct stack *s = sizes->config;
-	const enum rfl_inplace inplace = s->pool ? RFL_INPLACE : RFL_OUT_OF_PLACE;
-	struct number n = { 0 };
+	const struct rfl_node relu = { .op = RFL_OP_RELU, .name = "#", .inplace = s->pool > 0 };
+	const struct rfl_node drop = DROPOUT("#", 0.5), none = { 0 };
+	const struct rfl_node norm = STEP(s->batch_norm ? RFL_OP_BATCH_NORM : 0, "#");
 
 	rfl_net_enter(b, s->pool ? "features" : "");
 	for (const struct stage *t = s->stages; t->repeats; t++) {
-		for (int i = 0; i < t->repeats; i++) {
-			x = rfl_conv2d(b, x, name(&n), t->out, .kernel = t->kernel,
-				       .stride = t->stride, .pad = t->pad, .bias = true);
-			if (s->batch_norm)
-				x = rfl_batch_norm(b, x, name(&n));
-			x = rfl_relu(b, x, name(&n), inplace);
-		}
+		for (int i = 0; i < t->repeats; i++)
+			x = rfl_chain(
+				b, x,
+				CONV_OF("#", t->out, 1, true,
+					WINDOW(t->kernel, t->kernel, t->stride, t->pad, t->pad)),
+				norm, relu);
 		if (t->pool)
-			x = rfl_max_pool(b, x, name(&n), .kernel = t->pool, .stride = 2);
+			x = rfl_chain(b, x, MAX_POOL("#", t->pool, 2, 0));
 	}
-	rfl_net_leave(b);
 	if (s->pool) {
-		x = rfl_adaptive_avg_pool(b, x, "avgpool", s->pool, s->pool);
-		x = rfl_flatten(b, x);
-		n.next = 0;
+		rfl_net_leave(b);
+		x = rfl_chain(b, x, AVERAGE("avgpool", s->pool), FLATTEN(NULL));
+		rfl_net_enter(b, "classifier");
 	} else {
-		x = rfl_net_as_module(b, rfl_flatten(b, x), name(&n));
+		x = rfl_chain(b, x, FLATTEN("#"));
 	}
-	rfl_net_enter(b, s->pool ? "classifier" : "");
-	for (int i = 0; i < 2; i++) {
-		if (s->dropout_first)
-			x = rfl_dropout(b, x, name(&n), 0.5);
-		x = rfl_linear(b, x, name(&n), s->hidden[i], true);
-		x = rfl_relu(b, x, name(&n), inplace);
-		if (!s->dropout_first)
-			x = rfl_dropout(b, x, name(&n), 0.5);
-	}
-	x = rfl_linear(b, x, name(&n), sizes->classes, true);
+	for (int i = 0; i < 2; i++)
+		x = rfl_chain(b, x, s->dropout_first ? drop : none, FC("#", s->hidden[i]), relu,
+			      s->dropout_first ? none : drop);
+	x = rfl_chain(b, x, FC("#", sizes->classes));
 	rfl_net_leave(b);
 	return x;
 }
