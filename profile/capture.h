@@ -18,17 +18,18 @@
 #include "profile/profile.h"
 
 enum rfl_range_kind {
-	RFL_RANGE_KERNEL,  /**< all launches of a GPU kernel */
-	RFL_RANGE_STEP,    /**< a training step */
-	RFL_RANGE_PHASE,   /**< fwd, bwd, opt */
-	RFL_RANGE_LAYER,   /**< fwd/conv1, bwd/conv1, ... */
+	RFL_RANGE_KERNEL, /**< all launches of a GPU kernel */
+	RFL_RANGE_STEP,   /**< a training step */
+	RFL_RANGE_PHASE,  /**< fwd, bwd, opt */
+	RFL_RANGE_LAYER,  /**< fwd/conv1, bwd/conv1, ... */
+	RFL_RANGE_OP, /**< all calls of an operator of PyTorch, without the operators it calls */
 	RFL_RANGE_PROCESS, /**< a whole process or region: perf, time, likwid */
 	RFL_RANGE_IDLE,    /**< no activity of this run: counts other programs; not in totals */
-	/** A copy or a matrix product of known size; not in totals. Its metrics are
+	/** A copy or a GEMM of known size; not in totals. Its metrics are
 	 * "selftest.<quantity>.known", ".measured" and ".ratio". */
 	RFL_RANGE_SELF_TEST,
 };
-/** "kernel", "step", "phase", "layer", "process", "idle", "self-test", NULL. */
+/** "kernel", "step", "phase", "layer", "op", "process", "idle", "self-test", NULL. */
 extern const char *const rfl_range_kind_names[];
 
 /** How the values of several launches are combined; derived from the name of the metric. */
@@ -90,9 +91,10 @@ struct rfl_range {
 
 /** One file of another profiler, or the counted steps of one run. */
 struct rfl_capture {
+	struct rfl_arena *arena; /**< owns everything, this struct included */
 	const char *label;    /**< label of the run; by default the file name without its suffix */
 	const char *path;     /**< the imported file; NULL: counted live */
-	const char *source;   /**< "cupti", "perf", "ncu", "nvprof", "nsys", "time", ... */
+	const char *source;   /**< "cupti", "perf", "ncu", "nvprof", "nsys", "torch", ... */
 	const char *run_id;   /**< NULL: unknown */
 	const char *time_utc; /**< ISO 8601; NULL: unknown */
 	const char *device;   /**< NULL: unknown */
@@ -116,7 +118,6 @@ struct rfl_capture {
 struct rfl_captures {
 	size_t n, cap;
 	const struct rfl_capture **captures;
-	struct rfl_arena **arenas; /**< one per capture */
 };
 void rfl_captures_init(struct rfl_captures *c);
 void rfl_captures_fini(struct rfl_captures *c);
@@ -129,7 +130,7 @@ bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl
 int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
 /** Whether the source counts GPUs. */
 bool rfl_capture_is_of_gpu(const struct rfl_capture *c);
-/** Instructions per cycle of a processor. NaN for GPUs, which count the cycles of one SM only. */
+/** Instructions per cycle of a CPU. NaN for GPUs, which count the cycles of one SM only. */
 double rfl_capture_ipc(const struct rfl_capture *c);
 
 /** Arithmetic intensity in FLOP/byte: flops.total / dram_bytes. NaN if either is unknown, if no
@@ -137,6 +138,12 @@ double rfl_capture_ipc(const struct rfl_capture *c);
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT]);
 /** Why rfl_amounts_ai() is NaN. */
 const char *rfl_amounts_no_ai(const struct rfl_amount *amount);
+
+/** The largest part of the FLOPs; RFL_QUANTITY_COUNT: none. */
+enum rfl_quantity rfl_amounts_most_flops(const struct rfl_amount *amount);
+
+/** Whether the user or the program gave the value, so that it was not counted. */
+bool rfl_amount_is_given(const struct rfl_amount *a);
 
 struct rfl_amounts_sum {
 	struct rfl_amount amount[RFL_QUANTITY_COUNT];
@@ -163,8 +170,11 @@ double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);
 void rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label, const char *run_id,
 			  const char *time_utc);
 
+/** Remove the totals of a capture that covers only a part of a run; its ranges stay. */
+void rfl_capture_of_part(struct rfl_captures *c, size_t i, const char *reason);
+
 enum rfl_kernel_class {
-	RFL_KERNEL_MATRIX, /**< matrix product, convolution, attention */
+	RFL_KERNEL_MATRIX, /**< GEMM, convolution, attention */
 	RFL_KERNEL_NORMALISATION,
 	RFL_KERNEL_OPTIMIZER,
 	RFL_KERNEL_REDUCTION,
@@ -176,7 +186,7 @@ enum rfl_kernel_class {
 	RFL_KERNEL_CLASSES,
 };
 
-/** "matrix products", "elementwise", ... */
+/** "GEMMs", "elementwise", ... */
 extern const char *const rfl_kernel_class_names[];
 
 /** Classify a kernel by its name, mangled or not; template arguments, if any, are checked last. */
@@ -191,9 +201,9 @@ struct rfl_capture_spec {
 	bool all_metrics;     /**< also keep metrics that no formula uses */
 };
 
-enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
-				    struct rfl_capture_builder **ret,
-				    struct rfl_err *err) RFL_WARN_UNUSED;
+struct rfl_capture_builder *
+rfl_capture_builder_new(const struct rfl_capture_spec *spec) RFL_WARN_UNUSED;
+/** Instead of rfl_capture_finish(). */
 void rfl_capture_builder_free(struct rfl_capture_builder *b); /* accepts NULL */
 
 /** Name the device, and use the formulas of a known chip; either may be NULL. Without effect after
@@ -206,10 +216,9 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 			  const char *unit);
 
 /** Begin one launch of a kernel, or one range, and end the previous one: its quantities are derived
- * and added to its range. */
-enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
-			      const char *name, const char *block, const char *grid,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
+ * and added to its range. If there are too many ranges, rfl_capture_finish() fails. */
+void rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind, const char *name,
+		       const char *block, const char *grid);
 /** Declare that the values that follow are totals over n launches. Default: 1. */
 void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n);
 
@@ -235,9 +244,11 @@ void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const ch
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes);
 void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
 
-/** End the last launch, compute the totals and the reasons, apply the traps of the formulas, and
- * append the capture to `to`. After that, the builder can only be freed. */
-void rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to);
+/** End the last launch, compute the totals and the reasons, apply the traps of the formulas, append
+ * the capture to `to`, and free the builder, also after a failure. RFL_EOVERFLOW: too many ranges.
+ */
+enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* ---- logs/counters.csv: each row is one metric or quantity of one range of one run. The writer,
  * the reader and the documentation test use the same list of columns. ---- */
@@ -253,14 +264,14 @@ void rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to);
 	X(TEXT, label, "label of the run") \
 	X(TEXT, run_id, "id of the run, as in the ledger") \
 	X(TEXT, timestamp_utc, "time of the capture, ISO 8601") \
-	X(TEXT, source, "cupti, perf, ncu, nvprof, nsys, rocprof, time or likwid") \
+	X(TEXT, source, "cupti, perf, ncu, nvprof, nsys, rocprof, time, likwid or torch") \
 	X(TEXT, file, "imported file; empty if counted live") \
 	X(TEXT, device, "device name") \
 	X(TEXT, chip, "chip of the GPU, such as GH100") \
 	X(TEXT, family, "chip family of the formulas") \
 	X(INT, steps, "training steps that the values cover") \
 	X(INT, passes, "number of runs of the workload") \
-	X(TEXT, range_kind, "kernel, step, phase, layer, process, idle, self-test; total: over all ranges") \
+	X(TEXT, range_kind, "kernel, step, phase, layer, op, process, idle, self-test; total: over all ranges") \
 	X(TEXT, range, "name of the kernel, phase or layer; for a total: the kind of its ranges") \
 	X(TEXT, block, "threads per block") \
 	X(TEXT, grid, "blocks per grid") \
@@ -290,5 +301,9 @@ enum rfl_rc rfl_counters_check(const char *path, struct rfl_err *err) RFL_WARN_U
 /** Append the captures of a file, or of `text` if not NULL. Messages name file, line and column. */
 enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 			      struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
+/** The same for an open input. */
+struct rfl_input;
+enum rfl_rc rfl_counters_read(struct rfl_input *in, struct rfl_captures *to,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

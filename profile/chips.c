@@ -2,7 +2,6 @@
 #include "profile/chips.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -90,24 +89,22 @@ const struct rfl_chip *rfl_chip_of_product(const char *text)
 
 size_t rfl_chip_suggest(const char *text, struct rfl_buf *out)
 {
-	struct rfl_arena *arena = rfl_arena_new();
-	const char **names = NULL;
-	size_t n = 0, room = 0, found;
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
+	const char **names = NULL, **name;
+	size_t n = 0, found;
 
 	for (const struct rfl_chip *c = chips; c < chips + RFL_ARRAY_LEN(chips); c++) {
 		struct rfl_span rest = rfl_span_of(c->products ? c->products : ""), product;
 
-		rfl_reserve(&names, &room, n + 2);
-		names[n++] = c->name;
+		name = rfl_arena_append(arena, &names, &n);
+		*name = c->name;
 		while (rfl_span_next_field(&rest, ',', &product)) {
-			rfl_reserve(&names, &room, n + 2);
-			names[n++] = rfl_arena_printf(arena, "%.*s", (int)product.len, product.at);
+			name = rfl_arena_append(arena, &names, &n);
+			*name = rfl_arena_printf(arena, "%.*s", (int)product.len, product.at);
 		}
 	}
-	names[n] = NULL;
+	(void)rfl_arena_append(arena, &names, &n); /* NULL ends it */
 	found = rfl_text_suggest(text, names, 4, out);
-	free(names);
-	rfl_arena_free(arena);
 	return found;
 }
 
@@ -146,4 +143,13 @@ const struct rfl_chip *rfl_chip_of_device(const char *device, int capability)
 		}
 	}
 	return found ? found : first;
+}
+
+const struct rfl_chip *rfl_chip_of_text(const char *text)
+{
+	const struct rfl_chip *chip = rfl_chip_find(text);
+
+	if (!chip)
+		chip = rfl_chip_of_device(text, 0);
+	return chip ? chip : rfl_chip_of_product(text);
 }

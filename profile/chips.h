@@ -24,6 +24,9 @@ const struct rfl_chip *rfl_chip_find(const char *name);
  * missing ("rtx4090", "4090" for "RTX 4090"). NULL: unknown. */
 const struct rfl_chip *rfl_chip_of_product(const char *text);
 
+/** Find a chip by its own name, by the name of a device, or by product; NULL: unknown. */
+const struct rfl_chip *rfl_chip_of_text(const char *text);
+
 /** Append up to four chips and products similar to a text, most similar first. @return their number
  */
 size_t rfl_chip_suggest(const char *text, struct rfl_buf *out);

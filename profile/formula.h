@@ -7,7 +7,7 @@
  *   dram_read_bytes = dram__bytes_read.sum | fbpa__dram_read_bytes.sum | 32 dram__sectors_read.sum
  *   flops.fp32 = smsp__..fadd..sum + smsp__..fmul..sum + 2 smsp__..ffma..sum
  *
- * The syntax is described in docs/formulas.md.
+ * The syntax is described in docs/reference/formulas.md.
  */
 #ifndef RFL_PROFILE_FORMULA_H
 #define RFL_PROFILE_FORMULA_H
@@ -19,7 +19,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "profile/keys.h"
+#include "base/keys.h"
 #include "profile/profile.h"
 
 /* The maximum number of slots of a family; a bitmap records which are present. */
@@ -53,7 +53,7 @@ struct rfl_formula_way {
 
 struct rfl_formula_quantity {
 	struct rfl_formula_way *ways; /**< in order of preference */
-	size_t nways, cap;            /**< 0: this family cannot measure it */
+	size_t nways;                 /**< 0: this family cannot measure it */
 	/** weight x slot is subtracted if the metric is present. */
 	struct {
 		double weight;
@@ -64,7 +64,7 @@ struct rfl_formula_quantity {
 };
 
 /** If `slot` is weight x `other`, the metrics of the quantity counted something else, and the
- * quantity is left out. A doubt: if it is more, the quantity is an estimate. */
+ * quantity is omitted. A doubt: if it is more, the quantity is an estimate. */
 struct rfl_trap {
 	bool is_doubt;
 	enum rfl_quantity quantity;
@@ -80,7 +80,7 @@ struct rfl_formula_alias {
 
 /** The formulas of a family. */
 struct rfl_formulas {
-	struct rfl_arena *arena; /**< owns all strings */
+	struct rfl_arena *arena; /**< owns everything, this struct included */
 	const char *family;
 	const char *command; /**< that counts metrics ("ncu --metrics"), or NULL */
 	struct rfl_formula_slot *slots;
@@ -88,9 +88,9 @@ struct rfl_formulas {
 	struct rfl_keys names; /**< in the order of the slots */
 	struct rfl_formula_quantity quantities[RFL_QUANTITY_COUNT];
 	struct rfl_trap *traps;
-	size_t ntraps, traps_cap;
+	size_t ntraps;
 	struct rfl_formula_alias *aliases;
-	size_t naliases, aliases_cap;
+	size_t naliases;
 };
 
 /** The formulas of a chip ("GH100", as CUPTI names it) or a family ("hopper", "cpu-intel"). "any"
@@ -98,11 +98,14 @@ struct rfl_formulas {
  * RFL_ENOTFOUND with the known chips in the message. */
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+/** The same, but "any" for an unknown chip. */
+struct rfl_formulas *rfl_formulas_or_any(const char *chip) RFL_WARN_UNUSED;
 
 /** Parse the formulas of the family `name`, which messages use as the file name. */
 enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 			       struct rfl_formulas **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */
+RFL_AUTOPTR_TYPE(formulas, free);
 
 /** The slot of a metric or of its alias; -1: no formula uses it. */
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len);

@@ -34,6 +34,13 @@ bool rfl_quantity_is_flops(enum rfl_quantity q)
 	return q >= RFL_QUANTITY_FLOPS_FP16 && q < RFL_QUANTITY_FLOPS;
 }
 
+const char *rfl_quantity_precision(enum rfl_quantity part)
+{
+	const char *name = rows[part].name + strlen("flops.");
+
+	return name + (strncmp(name, "tensor_", 7) == 0 ? 7 : 0);
+}
+
 const char *const rfl_counter_set_names[] = { "core",    "flops",     "audit", "links",
 					      "kernels", "self-test", NULL };
 

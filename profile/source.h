@@ -12,12 +12,19 @@
 #include "profile/capture.h"
 #include "profile/cupti/lib.h"
 
-/** The workload marks its parts. Ranges follow each other and do not nest. */
+/** The workload marks its parts. Ranges follow each other and do not nest, except in a range of the
+ * kind RFL_RANGE_PROCESS, which lasts until the run ends. */
 struct rfl_ranges {
 	/** Begin a range such as "fwd" or "bwd/conv1", and end the previous one. The last range
 	 * ends with the run. */
 	enum rfl_rc (*begin)(struct rfl_ranges *r, enum rfl_range_kind kind, const char *name,
 			     struct rfl_err *err);
+	/** End the current range without beginning another. NULL: not supported */
+	void (*end)(struct rfl_ranges *r);
+	/** Add a value to a metric of the current range that the workload itself knows, in its
+	 * first run. Texts are constant. NULL: not supported */
+	void (*add)(struct rfl_ranges *r, const char *metric, const char *unit, double value,
+		    const char *reason);
 };
 
 /** The code to be counted. All calls come from the thread that called the source. */
@@ -25,6 +32,9 @@ struct rfl_workload {
 	/** One step: calls ranges->begin() before its parts, and synchronizes the device before
 	 * each of these calls and at the end. */
 	enum rfl_rc (*run)(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err);
+	/** Before each run(): start the process to be counted, stopped before its exec (for perf
+	 * only). NULL: the workload runs in this process. */
+	enum rfl_rc (*start)(void *ctx, int *pid, struct rfl_err *err);
 	/** Save and restore the state before a step. NULL: run() changes no state. */
 	enum rfl_rc (*save)(void *ctx, struct rfl_err *err);
 	enum rfl_rc (*restore)(void *ctx, struct rfl_err *err);
@@ -33,14 +43,14 @@ struct rfl_workload {
 	size_t max_ranges;
 };
 
-/* Sets of GPU counters; on a processor, all available events are counted. */
+/* Sets of GPU counters; on a CPU, all available events are counted. */
 enum {
 	RFL_SET_CORE = 1 << 0,  /**< time, DRAM, L2, L1 and matrix FLOPs of `precision`: one pass */
-	RFL_SET_FLOPS = 1 << 1, /**< FLOPs outside the matrix units: one pass */
+	RFL_SET_FLOPS = 1 << 1, /**< FLOPs outside the Tensor Cores: one pass */
 	RFL_SET_AUDIT = 1 << 2, /**< matrix FLOPs of all other data types: several passes */
 	RFL_SET_LINKS = 1 << 3, /**< PCI Express and NVLink: one pass */
 	RFL_SET_KERNELS = 1 << 4,   /**< the time of each kernel; needs no counter permission */
-	RFL_SET_SELF_TEST = 1 << 5, /**< first count a copy and a matrix product of known size */
+	RFL_SET_SELF_TEST = 1 << 5, /**< first count a copy and a GEMM of known size */
 };
 
 /* The sets that are counted in sessions. */
@@ -59,6 +69,10 @@ struct rfl_source_request {
 	int device;                     /**< index of the GPU */
 	struct rfl_cupti_places places; /**< where to look for CUPTI */
 	struct rfl_source_early *early; /**< the result of open() for this request, or NULL */
+	/* for a workload that starts a process: */
+	bool multiplex;        /**< count all events in one run, in turns */
+	const char *no_events; /**< why nothing is counted; NULL: all available events are */
+	const char *no_flops, *no_dram; /**< the same for events of FLOPs and of DRAM */
 	/** Receives the results so far before the next part is counted, because counting may hang
 	 * or end the process. May be NULL.
 	 * @param so_far    one complete capture
@@ -75,7 +89,7 @@ struct rfl_source_ops {
 	const char *summary; /**< the counted quantities and the supported devices */
 	const char *device;  /**< the supported backend: "cuda", "cpu" */
 	/** Prepare before the first kernel is loaded onto the device; the member may be NULL.
-	 * measure() reports a failure. Returns NULL only when out of memory. */
+	 * measure() reports a failure. */
 	struct rfl_source_early *(*open)(const struct rfl_source_request *request);
 	void (*close)(struct rfl_source_early *early);
 	/** Check whether the source can count; if not, return RFL_EUNAVAILABLE with the remedy. */
@@ -132,21 +146,21 @@ struct rfl_gpu_check_request {
 	struct rfl_cupti_places places;
 	int device;              /**< index of the GPU */
 	const char *precision;   /**< precision of the core session; NULL: "fp32" */
-	bool self_test;          /**< also count copies and matrix products of known size */
+	bool self_test;          /**< also count copies and GEMMs of known size */
 	const char *params_path; /**< for tests; NULL: /proc/driver/nvidia/params */
 };
 
 /** The report; read only. */
 struct rfl_gpu_check {
-	struct rfl_arena *arena;
+	struct rfl_arena *arena;           /**< owns everything, this struct included */
 	struct rfl_gpu_check_row rows[24]; /**< in the order of checking */
 	size_t n;
-	bool no_memory;
 };
 
-/** Check all conditions. Returns RFL_OK if there is a report, even of failures, or RFL_ENOMEM. */
-enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
-			      struct rfl_gpu_check **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Check all conditions. */
+struct rfl_gpu_check *
+rfl_gpu_check_new(const struct rfl_gpu_check_request *request) RFL_WARN_UNUSED;
 void rfl_gpu_check_free(struct rfl_gpu_check *c); /* accepts NULL */
+RFL_AUTOPTR_TYPE(gpu_check, free);
 
 #endif

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -31,13 +30,11 @@ static void grow_launch(struct rfl_capture_builder *b, size_t n)
 {
 	size_t cap = b->given_cap, same = cap, alike = cap;
 
-	rfl_reserve(&b->value, &cap, n);
-	rfl_reserve(&b->given, &same, n);
-	rfl_reserve(&b->touched, &alike, n);
-	for (; b->given_cap < cap; b->given_cap++) {
-		b->value[b->given_cap] = NAN;
-		b->given[b->given_cap] = (struct rfl_given_metric){ 0 };
-	}
+	rfl_arena_reserve(b->scratch, &b->value, &cap, n);
+	rfl_arena_reserve(b->scratch, &b->given, &same, n);
+	rfl_arena_reserve(b->scratch, &b->touched, &alike, n);
+	while (b->given_cap < cap)
+		b->value[b->given_cap++] = NAN;
 }
 
 /* Guess the rollup from the suffix of the name, then from other parts of it, then from the unit. */
@@ -76,8 +73,7 @@ static void take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *f)
 {
 	rfl_formulas_free(b->formulas);
 	b->formulas = f;
-	free(b->metrics);
-	b->metrics = rfl_alloc_array(f->nslots + 1, sizeof(*b->metrics));
+	b->metrics = rfl_arena_array(b->scratch, f->nslots, sizeof(*b->metrics));
 	b->nmetrics = b->metrics_cap = f->nslots;
 	b->capture.family = rfl_capture__keep(b, f->family);
 	grow_launch(b, f->nslots);
@@ -85,58 +81,34 @@ static void take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *f)
 
 struct rfl_capture_builder *rfl_capture__empty_builder(void)
 {
-	struct rfl_capture_builder *b = rfl_alloc_array(1, sizeof(*b));
+	struct rfl_arena *scratch = rfl_arena_new();
+	struct rfl_capture_builder *b = rfl_arena_array(scratch, 1, sizeof(*b));
 
+	b->scratch = scratch;
 	b->arena = rfl_arena_new();
 	b->capture.steps = b->capture.passes = -1;
 	return b;
 }
 
-enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
-				    struct rfl_capture_builder **ret, struct rfl_err *err)
+struct rfl_capture_builder *rfl_capture_builder_new(const struct rfl_capture_spec *spec)
 {
-	struct rfl_formulas *f = NULL;
-	enum rfl_rc rc = rfl_formulas_new(spec->formulas, &f, err);
-
-	if (rc != RFL_OK)
-		return rc;
 	struct rfl_capture_builder *b = rfl_capture__empty_builder();
+
 	b->all_metrics = spec->all_metrics;
 	b->capture.source = rfl_capture__keep(b, spec->source);
 	b->capture.label = rfl_capture__keep(b, spec->label ? spec->label : "");
 	b->capture.path = rfl_capture__keep(b, spec->path);
-	take_formulas(b, f);
-	*ret = b;
-	return RFL_OK;
-}
-
-void rfl_capture__range_free(struct rfl_range_sum *r)
-{
-	free(r->metrics);
-	free(r->where);
-	free(r);
+	take_formulas(b, rfl_formulas_or_any(spec->formulas));
+	return b;
 }
 
 void rfl_capture_builder_free(struct rfl_capture_builder *b)
 {
 	if (!b)
 		return;
-	for (size_t i = 0; i < b->nranges; i++)
-		rfl_capture__range_free(b->ranges[i]);
-	free(b->ranges);
-	rfl_keys_fini(&b->texts);
-	rfl_keys_fini(&b->asked);
-	rfl_keys_fini(&b->range_keys);
-	free(b->ids);
-	free(b->metrics);
-	free(b->value);
-	free(b->given);
-	free(b->touched);
-	free(b->notes);
-	free(b->refusals);
 	rfl_formulas_free(b->formulas);
 	rfl_arena_free(b->arena);
-	free(b);
+	rfl_arena_free(b->scratch);
 }
 
 void rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device)
@@ -243,7 +215,7 @@ static int new_metric(struct rfl_capture_builder *b, const char *name, const cha
 			return -1;
 	}
 	grow_launch(b, b->nmetrics + 1);
-	rfl_reserve(&b->metrics, &b->metrics_cap, b->nmetrics + 1);
+	rfl_arena_reserve(b->scratch, &b->metrics, &b->metrics_cap, b->nmetrics + 1);
 	b->metrics[b->nmetrics] = def;
 	return (int)b->nmetrics++;
 }
@@ -260,9 +232,9 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 	const char *const key[] = { rfl_capture__intern(b, name, len),
 				    rfl_capture__keep(b, unit ? unit : "") };
 	bool added;
-	const uint32_t number = rfl_keys_add(&b->asked, b->arena, key, sizeof(key), &added);
+	const uint32_t number = rfl_keys_add(&b->asked, b->scratch, key, sizeof(key), &added);
 
-	rfl_reserve(&b->ids, &b->ids_cap, number);
+	rfl_arena_reserve(b->scratch, &b->ids, &b->ids_cap, number);
 	if (added)
 		b->ids[number - 1] = new_metric(b, key[0], key[1]);
 	return b->ids[number - 1];
@@ -270,36 +242,43 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 
 /* ---- launches ---- */
 
-enum rfl_rc rfl_capture__range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
-			       const char *name, const char *block, const char *grid,
-			       struct rfl_range_sum **ret, struct rfl_err *err)
+struct rfl_range_sum *rfl_capture__range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+					 const char *name, const char *block, const char *grid)
 {
+	if (b->excess)
+		return NULL;
 	const struct {
 		const char *name, *block, *grid; /* interned */
 		uint64_t kind;
 	} key = { rfl_capture__keep(b, name), rfl_capture__keep(b, block),
 		  rfl_capture__keep(b, grid), (uint64_t)kind };
 	bool added;
+	const uint32_t number = rfl_keys_add(&b->range_keys, b->scratch, &key, sizeof(key), &added);
 
-	if (b->nranges >= RFL_CAPTURE_RANGES_MAX &&
-	    rfl_keys_find(&b->range_keys, &key, sizeof(key)) == 0)
-		return rfl_fail(err, RFL_EOVERFLOW, 0,
-				"'%.200s': a capture holds at most %zu kernels or ranges that "
-				"differ in name, block or grid; count fewer (ncu --kernel-name, "
-				"--launch-count), or one part at a time",
-				name, RFL_CAPTURE_RANGES_MAX);
-	const uint32_t number = rfl_keys_add(&b->range_keys, b->arena, &key, sizeof(key), &added);
+	if (number > RFL_CAPTURE_RANGES_MAX) {
+		b->excess = key.name;
+		return NULL;
+	}
 	if (added) {
-		struct rfl_range_sum *r = rfl_alloc_array(1, sizeof(*r));
+		struct rfl_range_sum *r = rfl_arena_array(b->scratch, 1, sizeof(*r));
+		struct rfl_range_sum **last = rfl_arena_append(b->scratch, &b->ranges, &b->nranges);
 
+		*last = r;
 		r->range = (struct rfl_range){
 			.kind = kind, .name = key.name, .block = key.block, .grid = key.grid
 		};
-		rfl_reserve(&b->ranges, &b->ranges_cap, number);
-		b->ranges[b->nranges++] = r;
 	}
-	*ret = b->ranges[number - 1];
-	return RFL_OK;
+	return b->ranges[number - 1];
+}
+
+enum rfl_rc rfl_capture__check(const struct rfl_capture_builder *b, struct rfl_err *err)
+{
+	return !b->excess ? RFL_OK
+			  : rfl_fail(err, RFL_EOVERFLOW, 0,
+				     "'%.200s': a capture holds at most %zu kernels or ranges that "
+				     "differ in name, block or grid; count fewer (ncu "
+				     "--kernel-name, --launch-count), or one part at a time",
+				     b->excess, RFL_CAPTURE_RANGES_MAX);
 }
 
 /* Add a value of the current launch to the metric of its range. */
@@ -315,17 +294,16 @@ static void add_value(struct rfl_capture_builder *b, uint32_t id)
 	if (def->hidden)
 		return;
 	if (id >= r->nwhere || r->where[id] == 0) {
-		const size_t before = r->nwhere, n = r->range.nmetrics++;
+		struct rfl_metric *new =
+			rfl_arena_append(b->scratch, &r->metrics, &r->range.nmetrics);
 
-		rfl_reserve(&r->where, &r->nwhere, (size_t)id + 1);
-		memset(r->where + before, 0, (r->nwhere - before) * sizeof(*r->where));
-		rfl_reserve(&r->metrics, &r->metrics_cap, n + 1);
-		r->metrics[n] = (struct rfl_metric){ .name = def->name,
-						     .unit = def->unit,
-						     .rollup = def->rollup,
-						     .value = NAN,
-						     .pass = -1 };
-		r->where[id] = (uint32_t)n + 1;
+		*new = (struct rfl_metric){ .name = def->name,
+					    .unit = def->unit,
+					    .rollup = def->rollup,
+					    .value = NAN,
+					    .pass = -1 };
+		rfl_arena_reserve(b->scratch, &r->where, &r->nwhere, (size_t)id + 1);
+		r->where[id] = (uint32_t)r->range.nmetrics;
 	}
 	struct rfl_metric *m = &r->metrics[r->where[id] - 1];
 	if (isnan(value)) {
@@ -438,13 +416,12 @@ void rfl_capture__end(struct rfl_capture_builder *b)
 	b->range = NULL;
 }
 
-enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
-			      const char *name, const char *block, const char *grid,
-			      struct rfl_err *err)
+void rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind, const char *name,
+		       const char *block, const char *grid)
 {
 	rfl_capture__end(b);
 	b->n = 1;
-	return rfl_capture__range(b, kind, name, block, grid, &b->range, err);
+	b->range = rfl_capture__range(b, kind, name, block, grid);
 }
 
 void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n)
@@ -522,18 +499,18 @@ void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	const char *kept = rfl_capture__keep(b, text);
-	for (size_t i = 0; i < b->nnotes; i++)
+	for (size_t i = 0; i < b->capture.nnotes; i++)
 		if (b->notes[i] == kept)
 			return;
-	rfl_reserve(&b->notes, &b->notes_cap, b->nnotes + 1);
-	b->notes[b->nnotes++] = kept;
+	*(const char **)rfl_arena_append(b->arena, &b->notes, &b->capture.nnotes) = kept;
+	b->capture.notes = b->notes;
 }
 
 void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const char *reason)
 {
-	rfl_reserve(&b->refusals, &b->refusals_cap, b->nrefusals + 1);
-	b->refusals[b->nrefusals++] =
+	*(struct rfl_refusal *)rfl_arena_append(b->arena, &b->refusals, &b->capture.nrefusals) =
 		(struct rfl_refusal){ rfl_capture__keep(b, set), rfl_capture__keep(b, reason) };
+	b->capture.refusals = b->refusals;
 }
 
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes)

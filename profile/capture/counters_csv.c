@@ -7,6 +7,7 @@
 
 #include "base/fields.h"
 #include "base/file.h"
+#include "base/input.h"
 #include "profile/capture/impl.h"
 
 #define MEMBER(type, name, meaning) RFL_FIELD_C_##type name;
@@ -157,14 +158,12 @@ enum rfl_rc rfl_counters_check(const char *path, struct rfl_err *err)
 enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *captures,
 				struct rfl_err *err)
 {
-	struct rfl_buf rows;
+	RFL_AUTO(buf) rows = { .max = (size_t)1 << 30 };
 
-	rfl_buf_init(&rows, (size_t)1 << 30);
 	rfl_counters_write(&rows, captures, false);
 	enum rfl_rc rc = rfl_buf_check(&rows, path, err);
 	if (rc == RFL_OK)
 		rc = rfl_csv_append_rows(path, header, COLUMNS, &rows, err);
-	rfl_buf_fini(&rows);
 	return rc;
 }
 
@@ -245,13 +244,6 @@ static enum rfl_validity validity_of(struct reader *rd)
 
 /* ---- captures ---- */
 
-static void close_capture(struct reader *rd)
-{
-	rfl_capture_builder_free(rd->b);
-	rd->b = NULL;
-	rfl_keys_fini(&rd->seen);
-}
-
 /* Mark an amount as unavailable if it has no row. */
 static void default_amount(struct rfl_amount *a, const char *reason)
 {
@@ -293,7 +285,8 @@ static void end_capture(struct reader *rd)
 		if (a->validity < RFL_VALID_PARTIAL && a->launches > 0 && a->launches < launches)
 			a->validity = RFL_VALID_PARTIAL;
 	rfl_capture__hand_over(b, rd->to);
-	close_capture(rd);
+	rd->b = NULL;
+	rd->seen = (struct rfl_keys){ 0 };
 }
 
 static void capture_row(struct reader *rd)
@@ -330,12 +323,11 @@ static struct rfl_range_sum *find_range(struct reader *rd)
 	const enum rfl_range_kind kind = (enum rfl_range_kind)choose(
 		rd, COLUMN_range_kind, row->range_kind, rfl_range_kind_names);
 	const size_t before = rd->b->nranges;
-	struct rfl_range_sum *found = NULL;
 
-	if (rd->rc == RFL_OK)
-		rd->rc = rfl_capture__range(rd->b, kind, name, row->block, row->grid, &found,
-					    rd->err);
 	if (rd->rc != RFL_OK)
+		return NULL;
+	struct rfl_range_sum *found = rfl_capture__range(rd->b, kind, name, row->block, row->grid);
+	if ((rd->rc = rfl_capture__check(rd->b, rd->err)) != RFL_OK)
 		return NULL;
 	struct rfl_range *r = &found->range;
 	if (rd->b->nranges > before) {
@@ -399,11 +391,11 @@ static void metric_row(struct reader *rd)
 		bad(rd, COLUMN_pass, "the pass number is too large");
 	if (!range || rd->rc != RFL_OK)
 		return;
-	(void)rfl_keys_add(&rd->seen, rd->b->arena, key, sizeof(key), &added);
+	(void)rfl_keys_add(&rd->seen, rd->b->scratch, key, sizeof(key), &added);
 	if (!added)
 		bad(rd, COLUMN_metric, "occurs twice in this range");
-	rfl_reserve(&range->metrics, &range->metrics_cap, range->range.nmetrics + 1);
-	range->metrics[range->range.nmetrics++] = m;
+	*(struct rfl_metric *)rfl_arena_append(rd->b->scratch, &range->metrics,
+					       &range->range.nmetrics) = m;
 }
 
 /* Read the fields of the columns from `first` up to, but not including, `end`. */
@@ -468,15 +460,13 @@ static void read_row(struct reader *rd)
 	}
 }
 
-enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
-			      struct rfl_captures *to, struct rfl_err *err)
+enum rfl_rc rfl_counters_read(struct rfl_input *in, struct rfl_captures *to, struct rfl_err *err)
 {
 	struct reader rd = { .to = to, .err = err };
 	const size_t before = to->n;
 	bool more = true;
 
-	rd.rc = text ? rfl_csv_open_text(text, len, path, &rd.csv, err)
-		     : rfl_csv_open(path, &rd.csv, err);
+	rd.rc = rfl_csv_open_input(in, &rd.csv, err);
 	if (rd.rc != RFL_OK)
 		return rd.rc;
 	if (rfl_csv_find(rd.csv, columns[COLUMN_range_kind].name) < 0)
@@ -484,16 +474,31 @@ enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 			err, RFL_EFORMAT, 0,
 			"%s: not a counters.csv file: the header has no column 'range_kind'; "
 			"import files of other profilers with 'roofline counters import'",
-			path);
+			in->name);
 	/* all columns are required: each identifies a row or qualifies its value */
 	for (size_t i = 0; i < COLUMNS && rd.rc == RFL_OK; i++)
 		rd.rc = rfl_csv_need(rd.csv, columns[i].name, &rd.column[i], err);
 	while (rd.rc == RFL_OK && (rd.rc = rfl_csv_next(rd.csv, &more, err)) == RFL_OK && more)
 		read_row(&rd);
 	end_capture(&rd);
-	close_capture(&rd);
+	rfl_capture_builder_free(rd.b);
 	rfl_csv_close(rd.csv);
 	while (rd.rc != RFL_OK && to->n > before) /* on failure, leave `to` unchanged */
-		rfl_arena_free(to->arenas[--to->n]);
+		rfl_arena_free(to->captures[--to->n]->arena);
 	return rd.rc;
+}
+
+enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
+			      struct rfl_captures *to, struct rfl_err *err)
+{
+	RFL_AUTOPTR(input) in = NULL;
+	enum rfl_rc rc = RFL_OK;
+
+	if (text)
+		in = rfl_input_open_text(text, len, path);
+	else
+		rc = rfl_input_open(path, &in, err);
+	if (rc == RFL_OK)
+		rc = rfl_counters_read(in, to, err);
+	return rc;
 }

@@ -3,7 +3,6 @@
  * values, computes the totals, and copies everything into the capture's arena.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -104,7 +103,7 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 			continue; /* already subtracted, because its metric is known */
 		left_out += sum->value;
 		n++;
-		rfl_buf_printf(scratch(f), "%s FLOP left out: %s", rfl_num_full(sum->value, number),
+		rfl_buf_printf(scratch(f), "%s FLOP omitted: %s", rfl_num_full(sum->value, number),
 			       trap->reason);
 		if (total->launches > 0 && is_sum)
 			total->value -= sum->value;
@@ -119,7 +118,7 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 			*total = (struct rfl_quantity_sum){ .way = -1 };
 	}
 	if (n > 0)
-		rfl_capture_note(b, "%s: left out in %zu of %zu ranges, %s FLOP: %s",
+		rfl_capture_note(b, "%s: skipped in %zu of %zu ranges, %s FLOP: %s",
 				 rfl_quantity_info(trap->quantity)->name, n, b->nranges,
 				 rfl_num_full(left_out, number), trap->reason);
 }
@@ -144,7 +143,8 @@ static bool pipe_is_explained(const struct rfl_formulas *f, const struct rfl_ran
 /* Whether a range has all metrics of a way to compute a quantity. */
 static bool has_way(const struct rfl_formula_quantity *of, const struct rfl_range_sum *r)
 {
-	for (const struct rfl_formula_way *w = of->ways; w < of->ways + of->nways; w++) {
+	for (size_t n = 0; n < of->nways; n++) {
+		const struct rfl_formula_way *w = &of->ways[n];
 		size_t i = 0;
 
 		while (i < w->nterms && !isnan(metric_value(r, (size_t)w->terms[i].slot[0])))
@@ -270,7 +270,7 @@ static void set_unavailable(struct finish *f, enum rfl_quantity q, const struct 
 		f->reasons[q] = amount->reason;
 }
 
-/* Lower the validity to that of `from`, a quantity from which `q` was derived. */
+/* Lower the validity to the validity of `from`, a quantity from which `q` was derived. */
 static void inherit(struct finish *f, const struct rfl_range_sum *r, enum rfl_quantity from,
 		    enum rfl_quantity q, struct rfl_amount *amount)
 {
@@ -289,7 +289,7 @@ static void inherit(struct finish *f, const struct rfl_range_sum *r, enum rfl_qu
 }
 
 /* Set the amount of a range. Afterwards, the validity of `sum` covers the launches with a value,
- * that of the amount covers all launches. */
+ * and the validity of the amount all launches. */
 static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r)
 {
 	static const enum rfl_validity of_way[] = {
@@ -448,11 +448,13 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	drop(f, flops);
 }
 
-/* The outermost kind of range with a known quantity: steps contain phases, and phases kernels. */
+/* The outermost kind of range with a known quantity: steps and processes contain phases, and phases
+ * kernels. */
 static enum rfl_range_kind total_kind(const struct rfl_capture *c)
 {
-	static const enum rfl_range_kind kinds[] = { RFL_RANGE_STEP, RFL_RANGE_PHASE,
-						     RFL_RANGE_LAYER, RFL_RANGE_PROCESS };
+	static const enum rfl_range_kind kinds[] = { RFL_RANGE_STEP, RFL_RANGE_PROCESS,
+						     RFL_RANGE_PHASE, RFL_RANGE_LAYER,
+						     RFL_RANGE_OP };
 
 	for (size_t k = 0; k < RFL_ARRAY_LEN(kinds); k++)
 		for (size_t i = 0; i < c->nranges; i++)
@@ -473,8 +475,8 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 	bool several = false;
 
 	/* why nothing was counted or, if only kernels have values, why steps were not */
-	if (c->nranges == 0 && f->b->nrefusals > 0)
-		why = f->b->refusals[0].reason;
+	if (c->nranges == 0 && c->nrefusals > 0)
+		why = c->refusals[0].reason;
 	for (size_t i = 0; c->total_kind == RFL_RANGE_KERNEL && i < c->nranges; i++) {
 		const enum rfl_range_kind kind = c->ranges[i].kind;
 
@@ -513,28 +515,22 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 		};
 	else if (total->launches != all)
 		set_partial(f, total->launches, all,
-			    c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why, total);
+			    c->total_kind == RFL_RANGE_KERNEL || c->total_kind == RFL_RANGE_OP
+				    ? "launches"
+				    : "ranges",
+			    why, total);
 }
 
 void rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to)
 {
 	struct rfl_capture *c = rfl_arena_array(b->arena, 1, sizeof(*c));
-	const char **notes = rfl_arena_array(b->arena, b->nnotes, sizeof(*notes));
-	struct rfl_refusal *refusals = rfl_arena_array(b->arena, b->nrefusals, sizeof(*refusals));
-	size_t cap = to->cap;
 
-	rfl_reserve(&to->captures, &cap, to->n + 1);
-	rfl_reserve(&to->arenas, &to->cap, to->n + 1);
+	rfl_reserve(&to->captures, &to->cap, to->n + 1);
 	*c = b->capture;
-	for (; c->nnotes < b->nnotes; c->nnotes++)
-		notes[c->nnotes] = b->notes[c->nnotes];
-	for (; c->nrefusals < b->nrefusals; c->nrefusals++)
-		refusals[c->nrefusals] = b->refusals[c->nrefusals];
-	c->notes = notes;
-	c->refusals = refusals;
-	to->captures[to->n] = c;
-	to->arenas[to->n++] = b->arena;
+	c->arena = b->arena;
+	to->captures[to->n++] = c;
 	b->arena = NULL;
+	rfl_capture_builder_free(b);
 }
 
 /* Mark flops.total as a lower bound where a part of it is missing. */
@@ -569,23 +565,27 @@ static void doubt_flops(struct finish *f, struct rfl_range *ranges)
 		worsen(f, total, RFL_VALID_PARTIAL, hint);
 }
 
-void rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to)
+enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
+			       struct rfl_err *err)
 {
 	struct finish f = { .b = b };
 	struct rfl_capture *c = &b->capture;
 	bool is_sum = true;
 	size_t n = 0;
+	const enum rfl_rc rc = rfl_capture__check(b, err);
 
+	if (rc != RFL_OK) {
+		rfl_capture_builder_free(b);
+		return rc;
+	}
 	rfl_capture__end(b);
 	/* drop ranges without launches: a live source may see them only in later passes */
 	for (size_t i = 0; i < b->nranges; i++)
 		if (b->ranges[i]->range.launches > 0)
 			b->ranges[n++] = b->ranges[i];
-		else
-			rfl_capture__range_free(b->ranges[i]);
 	b->nranges = n;
 	struct rfl_range *ranges = rfl_arena_array(b->arena, n, sizeof(*ranges));
-	f.slots = rfl_alloc_array(b->formulas->nslots, sizeof(*f.slots));
+	f.slots = rfl_arena_array(b->scratch, b->formulas->nslots, sizeof(*f.slots));
 	for (size_t i = 0; i < b->formulas->ntraps; i++)
 		spring_trap(&f, &b->formulas->traps[i]);
 	for (size_t i = 0; i < b->nranges; i++) {
@@ -606,7 +606,7 @@ void rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to)
 	for (size_t i = 0; i < b->nranges; i++)
 		settle(&f, b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way == RFL_FORMULA_SUM, false,
 		       ranges[i].amount);
-	rfl_capture__hand_over(b, to);
-	free(f.slots);
 	rfl_buf_fini(&f.text);
+	rfl_capture__hand_over(b, to);
+	return RFL_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "profile/capture.h"
 #include "profile/formula.h"
-#include "profile/keys.h"
+#include "base/keys.h"
 
 #define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* about 3 KiB each */
 
@@ -49,7 +49,6 @@ struct rfl_quantity_sum {
 struct rfl_range_sum {
 	struct rfl_range range; /* `metrics` and `amount` are set at the end */
 	struct rfl_metric *metrics;
-	size_t metrics_cap;
 	uint32_t *where; /* index in metrics + 1, by id */
 	size_t nwhere;
 	struct rfl_quantity_sum quantity[RFL_QUANTITY_COUNT];
@@ -57,6 +56,8 @@ struct rfl_range_sum {
 };
 
 struct rfl_capture_builder {
+	struct rfl_arena
+		*scratch; /* everything that the capture does not need, this struct included */
 	struct rfl_arena *arena; /* ownership passes to the capture */
 	struct rfl_formulas *formulas;
 	struct rfl_capture capture; /* filled as values become known; strings are in the arena */
@@ -88,13 +89,12 @@ struct rfl_capture_builder {
 	bool has_last;
 
 	struct rfl_range_sum **ranges;
-	size_t nranges, ranges_cap;
+	size_t nranges;
 	struct rfl_keys range_keys; /* in the order of `ranges` */
+	const char *excess;         /* name of the first range too many; NULL: there is none */
 
 	const char **notes;
-	size_t nnotes, notes_cap;
 	struct rfl_refusal *refusals;
-	size_t nrefusals, refusals_cap;
 };
 
 /** Return the unique copy of a string, owned by the capture. */
@@ -102,20 +102,21 @@ const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text,
 /** The same for a string that may be NULL. */
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text);
 
-/** Find a range or add it. */
-enum rfl_rc rfl_capture__range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
-			       const char *name, const char *block, const char *grid,
-			       struct rfl_range_sum **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Find a range or add it. NULL: the capture has too many. */
+struct rfl_range_sum *rfl_capture__range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+					 const char *name, const char *block, const char *grid);
+
+/** RFL_EOVERFLOW if there were too many ranges. */
+enum rfl_rc rfl_capture__check(const struct rfl_capture_builder *b,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Derive the quantities of the current launch, if any, and add it to its range. */
 void rfl_capture__end(struct rfl_capture_builder *b);
 
-void rfl_capture__range_free(struct rfl_range_sum *r);
-
 /** A builder without formulas, for callers that fill the capture themselves. */
 struct rfl_capture_builder *rfl_capture__empty_builder(void);
 
-/** Append the capture to `to`. */
+/** Append the capture to `to`, and free the builder. */
 void rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to);
 
 /** Whether a metric is kept for its hint only; its value may be rounded. */

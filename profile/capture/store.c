@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rfl_range_kind_names[] = { "kernel",  "step", "phase",     "layer",
+const char *const rfl_range_kind_names[] = { "kernel",  "step", "phase",     "layer", "op",
 					     "process", "idle", "self-test", NULL };
 const char *const rfl_validity_names[] = { "ok",     "scaled",      "estimate", "partial",
 					   "marked", "unavailable", NULL };
@@ -19,9 +19,8 @@ void rfl_captures_init(struct rfl_captures *c)
 void rfl_captures_fini(struct rfl_captures *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		rfl_arena_free(c->arenas[i]);
+		rfl_arena_free(c->captures[i]->arena);
 	free(c->captures);
-	free(c->arenas);
 	*c = (struct rfl_captures){ 0 };
 }
 
@@ -55,7 +54,7 @@ bool rfl_capture_is_of_gpu(const struct rfl_capture *c)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(gpu); i++)
 		if (strcmp(c->source, gpu[i]) == 0)
 			return true;
-	return false;
+	return strcmp(c->source, "torch") == 0 && c->device;
 }
 
 double rfl_capture_ipc(const struct rfl_capture *c)
@@ -121,6 +120,22 @@ void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amoun
 	}
 }
 
+enum rfl_quantity rfl_amounts_most_flops(const struct rfl_amount *amount)
+{
+	enum rfl_quantity most = RFL_QUANTITY_COUNT;
+
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (rfl_quantity_is_flops(q) && amount[q].value > 0 &&
+		    (most == RFL_QUANTITY_COUNT || amount[q].value > amount[most].value))
+			most = q;
+	return most;
+}
+
+bool rfl_amount_is_given(const struct rfl_amount *a)
+{
+	return a->rule && rfl_span_starts(rfl_span_of(a->rule), RFL_METRIC_GIVEN);
+}
+
 void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret)
 {
 	rfl_amounts_clear(ret);
@@ -171,10 +186,26 @@ double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q)
 	return all > 0 ? known / all : (double)NAN;
 }
 
+void rfl_capture_of_part(struct rfl_captures *c, size_t i, const char *reason)
+{
+	struct rfl_arena *arena = c->captures[i]->arena;
+	struct rfl_capture *mine = rfl_arena_array(arena, 1, sizeof(*mine));
+
+	*mine = *c->captures[i];
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (!isnan(mine->total[q].value))
+			mine->total[q] = (struct rfl_amount){
+				.value = NAN,
+				.validity = RFL_VALID_UNAVAILABLE,
+				.reason = rfl_arena_strdup(arena, reason),
+			};
+	c->captures[i] = mine;
+}
+
 void rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label, const char *run_id,
 			  const char *time_utc)
 {
-	struct rfl_arena *arena = c->arenas[i];
+	struct rfl_arena *arena = c->captures[i]->arena;
 	struct rfl_capture *mine = rfl_arena_array(arena, 1, sizeof(*mine));
 
 	*mine = *c->captures[i];

@@ -41,10 +41,10 @@
 	X(NOT_READY, CUPTI_ERROR_NOT_READY, 13, EUNAVAILABLE, "CUPTI is not ready yet", "try again") \
 	X(NOT_COMPATIBLE, CUPTI_ERROR_NOT_COMPATIBLE, 14, EUNAVAILABLE, \
 	  "CUPTI conflicts with this driver, or with another tool in the process", \
-	  "use the CUPTI of the driver's CUDA version (set RFL_CUPTI_PATH to its folder)") \
+	  "use the CUPTI of the driver's CUDA version (set RFL_CUPTI_PATH to its directory)") \
 	X(NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED, 15, EUNAVAILABLE, \
 	  "CUPTI could not start: libnvperf_host.so is missing or has another version", \
-	  "reinstall CUPTI, or set RFL_CUPTI_PATH to the folder of another one") \
+	  "reinstall CUPTI, or set RFL_CUPTI_PATH to the directory of another one") \
 	X(INVALID_METRIC_NAME, CUPTI_ERROR_INVALID_METRIC_NAME, 17, ENOTFOUND, \
 	  "the chip has no such metric", "list its metrics: 'roofline counters list --chip CHIP --all'") \
 	X(INVALID_KIND, CUPTI_ERROR_INVALID_KIND, 21, EFAILED, \
@@ -86,7 +86,7 @@
 	  "this WSL version or its driver lacks counters", "update WSL, and the driver to 525 or later") \
 	X(INVALID_CHIP_NAME, CUPTI_ERROR_INVALID_CHIP_NAME, 46, EUNAVAILABLE, \
 	  "this CUPTI is older than the chip and does not support it", \
-	  "install a newer CUPTI, or set RFL_CUPTI_PATH to its folder") \
+	  "install a newer CUPTI, or set RFL_CUPTI_PATH to its directory") \
 	X(UNKNOWN, CUPTI_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
 	  "an internal CUPTI error, usually because there is no working NVIDIA driver", \
 	  "check that nvidia-smi works")
@@ -120,7 +120,7 @@ struct rfl_cupti_host_object;  /* CUpti_Profiler_Host_Object */
 struct rfl_cupti_range_object; /* CUpti_RangeProfiler_Object */
 
 /* The argument structs: RFL_CUPTI_STRUCT(name, size, members after the first two). The sizes are
- * those of CUDA 13.0. The library owns strings and images unless noted otherwise. */
+ * from CUDA 13.0. The library owns strings and images unless noted otherwise. */
 #define RFL_CUPTI_STRUCT(name, size, ...)                                                    \
 	struct rfl_cupti_##name {                                                            \
 		size_t struct_size;                                                          \

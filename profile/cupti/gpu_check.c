@@ -1,6 +1,5 @@
 /* gpu_check.c - checks the conditions for counting on a GPU one by one. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,17 +16,15 @@ struct checker {
 	struct rfl_cupti_target target;
 };
 
-/* Append a row. @param text  the finding if OK, otherwise the reason; NULL: out of memory */
+/* Append a row. @param text  the finding if OK, otherwise the reason */
 static struct rfl_gpu_check_row *put(struct rfl_gpu_check *c, const char *what,
 				     enum rfl_gpu_check_state state, const char *text)
 {
 	struct rfl_gpu_check_row *r = &c->rows[c->n < RFL_ARRAY_LEN(c->rows) ? c->n++ : c->n - 1];
 	const bool ok = state == RFL_GPU_CHECK_OK;
 
-	if (!what || !text)
-		c->no_memory = true;
 	*r = (struct rfl_gpu_check_row){
-		.what = what ? what : "",
+		.what = what,
 		.state = state,
 		.detail = ok ? text : NULL,
 		.reason = ok ? NULL : text,
@@ -114,8 +111,8 @@ static void check_target(struct checker *l)
 	const bool asked = l->cuda && l->lib;
 	struct rfl_err err = RFL_ERR_INIT;
 
-	if (asked && rfl_cupti_target_init(&l->target, l->lib, l->cuda, access, &err) == RFL_ENOMEM)
-		c->no_memory = true;
+	if (asked)
+		(void)!rfl_cupti_target_init(&l->target, l->lib, l->cuda, access, &err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++)
 		if (!asked)
 			skip(c, gates[i].what,
@@ -136,7 +133,7 @@ static void check_target(struct checker *l)
 static void check_sessions(struct checker *l)
 {
 	struct rfl_gpu_check *c = l->check;
-	struct rfl_cupti_plan *plan = NULL;
+	RFL_AUTOPTR(cupti_plan) plan = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	size_t first = c->n;
 	bool some = false;
@@ -150,23 +147,19 @@ static void check_sessions(struct checker *l)
 	for (const struct rfl_cupti_planned *s = plan->sessions; s < plan->sessions + plan->n;
 	     s++) {
 		const char *what = rfl_arena_printf(c->arena, "counters %s", s->name);
-		struct rfl_buf text = { 0 };
+		RFL_AUTO(buf) text = { 0 };
 
 		rfl_cupti_planned_text(s, &text);
-		if (!what || text.failed)
-			c->no_memory = true;
-		else if (s->why.rc != RFL_OK)
+		if (s->why.rc != RFL_OK)
 			fail(c, what, &s->why);
 		else if (s->metrics.n == 0)
 			skip(c, what, "the chip has none of these counters");
 		else
 			ok(c, what, rfl_arena_strdup(c->arena, rfl_buf_str(&text)));
-		rfl_buf_fini(&text);
 		some |= s->why.rc == RFL_OK && s->metrics.n > 0;
 	}
 	for (size_t i = first; i < c->n && some; i++)
 		c->rows[i].rc = RFL_EFAILED; /* ignored unless the row is a failure */
-	rfl_cupti_plan_free(plan);
 }
 
 static void check_selftest(struct checker *l)
@@ -197,7 +190,7 @@ static void check_selftest(struct checker *l)
 			out->reason =
 				"the counter is off by more than 2 %: end other programs on the "
 				"GPU, because they are counted too, or set RFL_CUPTI_PATH to the "
-				"folder of another CUPTI, and check again";
+				"directory of another CUPTI, and check again";
 			out->rc = RFL_EFAILED;
 		}
 	}
@@ -222,23 +215,18 @@ static void check_selftest(struct checker *l)
 	skip(c, "self-test", "not checked: an earlier check failed");
 }
 
-enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
-			      struct rfl_gpu_check **ret, struct rfl_err *err)
+struct rfl_gpu_check *rfl_gpu_check_new(const struct rfl_gpu_check_request *request)
 {
-	struct rfl_gpu_check *c = calloc(1, sizeof(*c));
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_gpu_check *c = rfl_arena_array(arena, 1, sizeof(*c));
 	struct checker l = { .check = c,
 			     .request = request,
 			     .precision = request->precision ? request->precision : "fp32" };
-	bool open;
-	enum rfl_rc rc = RFL_OK;
 
-	if (!c || !(c->arena = rfl_arena_new())) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-		goto done;
-	}
+	c->arena = arena;
 	check_libraries(&l);
 	check_target(&l);
-	open = l.target.gate == RFL_CUPTI_GATE_OPEN;
+	const bool open = l.target.gate == RFL_CUPTI_GATE_OPEN;
 	if (open)
 		check_sessions(&l);
 	else
@@ -247,24 +235,14 @@ enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 		check_selftest(&l);
 	else if (request->self_test)
 		skip(c, "self-test", "not checked: an earlier check failed");
-	if (c->no_memory) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-		goto done;
-	}
-	*ret = c;
-	c = NULL;
-done:
 	rfl_cupti_target_fini(&l.target);
 	rfl_cupti_close(l.lib);
 	rfl_cuda_close(l.cuda);
-	rfl_gpu_check_free(c);
-	return rc;
+	return c;
 }
 
 void rfl_gpu_check_free(struct rfl_gpu_check *c)
 {
-	if (!c)
-		return;
-	rfl_arena_free(c->arena);
-	free(c);
+	if (c)
+		rfl_arena_free(c->arena);
 }

@@ -4,6 +4,7 @@
  */
 #include "profile/cupti/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,51 +52,47 @@ static void stop(struct rfl_cupti_host *h, struct rfl_cupti_host_object *host)
 		(void)h->lib->calls.host_deinitialize(&p);
 }
 
-enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uint8_t *availability,
-				struct rfl_cupti_host **ret, struct rfl_err *err)
+static enum rfl_rc check_chip(struct rfl_cupti *c, const char *chip, struct rfl_err *err)
 {
-	struct rfl_cupti_host *h = calloc(1, sizeof(*h));
-	struct rfl_cupti_host_initialize p;
 	const char *const *chips = NULL;
-	struct rfl_buf known;
+	RFL_AUTO(buf) known = { .max = RFL_ERR_MSG_MAX / 2 };
 	size_t n = 0, at = 0;
-	enum rfl_rc rc;
-	int result;
+	enum rfl_rc rc = rfl_cupti_chips(c, &chips, &n, err);
 
-	rfl_buf_init(&known, RFL_ERR_MSG_MAX / 2);
-	if (!h || !(h->chip = strdup(chip))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
-		goto done;
-	}
-	h->lib = c;
-	h->availability = availability;
-	rc = rfl_cupti_chips(c, &chips, &n, err);
-	if (rc != RFL_OK)
-		goto done;
 	for (; at < n && strcmp(chips[at], chip) != 0; at++)
 		rfl_buf_printf(&known, "%s%s", at ? " " : "", chips[at]);
-	if (at == n) {
+	if (rc == RFL_OK && at == n)
 		rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_CHIP_NAME,
 			      "no chip '%s' in %s; choose one of %s", chip, c->path,
 			      rfl_buf_str(&known));
-		goto done;
-	}
-	p = initial(h);
-	result = c->calls.host_initialize(&p);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uint8_t *availability,
+				struct rfl_cupti_host **ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = check_chip(c, chip, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	struct rfl_cupti_host *h = rfl_alloc_array(1, sizeof(*h));
+	h->chip = rfl_strdup(chip);
+	h->lib = c;
+	h->availability = availability;
+	struct rfl_cupti_host_initialize p = initial(h);
+	const int result = c->calls.host_initialize(&p);
 	if (result == RFL_CUPTI_NOT_SUPPORTED)
 		rc = rfl_fail(err, RFL_EUNSUPPORTED, result,
 			      "%s: %s has no range profiler for this chip; use another CUPTI", chip,
 			      c->path);
 	else
 		rc = rfl_cupti_check(c, result, rfl_cupti_symbols.host_initialize, err);
-	if (rc != RFL_OK)
-		goto done;
-	h->host = p.host;
-	*ret = h;
-	h = NULL;
-done:
-	rfl_buf_fini(&known);
-	rfl_cupti_host_close(h);
+	if (rc == RFL_OK) {
+		h->host = p.host;
+		*ret = h;
+	} else {
+		rfl_cupti_host_close(h);
+	}
 	return rc;
 }
 
@@ -125,11 +122,11 @@ enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, const char ***ret, size_
 			.type = type,
 		};
 
-		if ((rc = RFL_CUPTI_CALL(h->lib, host_base_metrics, err, &p)) != RFL_OK ||
-		    (rc = rfl_grow(&names, &cap, all + p.n + 1, SIZE_MAX, err)) != RFL_OK) {
+		if ((rc = RFL_CUPTI_CALL(h->lib, host_base_metrics, err, &p)) != RFL_OK) {
 			free(names);
 			return rc;
 		}
+		rfl_reserve(&names, &cap, all + p.n + 1);
 		for (size_t i = 0; i < p.n; i++)
 			names[all++] = p.names[i];
 		names[all] = NULL;
@@ -143,9 +140,9 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 {
 	const char *tail = strstr(metric, "__");
 	const char **names = NULL;
-	struct rfl_buf near;
+	RFL_AUTO(buf) near = { .max = RFL_ERR_MSG_MAX / 2 };
 	size_t n = 0;
-	char *base; /* without the rollup: ".sum", ".avg.per_second" */
+	char base[256]; /* without the rollup: ".sum", ".avg.per_second" */
 
 	if (!err) /* only the message needs similar names */
 		return RFL_ENOTFOUND;
@@ -156,16 +153,14 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 			"supports; find its replacement with 'roofline counters list --chip %s'",
 			h->chip, metric, h->chip);
 	tail = tail ? tail : metric;
-	base = strndup(metric, (size_t)(tail - metric) + strcspn(tail, "."));
-	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
-	if (base && rfl_cupti_metrics(h, &names, &n, NULL) == RFL_OK && n > 0)
+	snprintf(base, sizeof(base), "%.*s", (int)(tail - metric) + (int)strcspn(tail, "."),
+		 metric);
+	if (rfl_cupti_metrics(h, &names, &n, NULL) == RFL_OK && n > 0)
 		(void)rfl_text_suggest(base, names, 4, &near);
 	enum rfl_rc rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
 				  "%s has no metric '%s'%s%s", h->chip, metric,
 				  near.len ? "; similar: " : "", rfl_buf_str(&near));
-	rfl_buf_fini(&near);
 	free(names);
-	free(base);
 	return rc;
 }
 
@@ -207,14 +202,13 @@ enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 	const bool unknown = result == RFL_CUPTI_INVALID_METRIC_NAME;
 	const int first = unknown ? 0 : p.type;
 	const int last = unknown ? RFL_CUPTI_METRIC_TYPE_COUNT - 1 : p.type;
-	struct rfl_buf name;
+	RFL_AUTO(buf) name = { .max = RFL_ERR_MSG_MAX };
 	enum rfl_rc rc = RFL_OK;
 
 	if (unknown && !err)
 		return RFL_ENOTFOUND;
 	if (!unknown)
 		rc = rfl_cupti_check(h->lib, result, rfl_cupti_symbols.host_metric_properties, err);
-	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
 	if (rc == RFL_OK && first >= 0 && last < RFL_CUPTI_METRIC_TYPE_COUNT &&
 	    with_rollup(h, metric, first, last, &name, &other))
 		rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
@@ -222,7 +216,6 @@ enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			      rfl_buf_str(&name));
 	else if (unknown)
 		rc = no_such_metric(h, metric, err);
-	rfl_buf_fini(&name);
 	if (rc == RFL_OK && ret)
 		*ret = p;
 	return rc;
@@ -231,11 +224,9 @@ enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 			       struct rfl_cupti_host_metric_properties *ret, struct rfl_err *err)
 {
-	struct rfl_buf name;
+	RFL_AUTO(buf) name = { .max = RFL_ERR_MSG_MAX };
 
-	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
 	bool found = with_rollup(h, base, 0, RFL_CUPTI_METRIC_TYPE_COUNT - 1, &name, ret);
-	rfl_buf_fini(&name);
 	return found ? RFL_OK : no_such_metric(h, base, err);
 }
 
@@ -267,12 +258,11 @@ static enum rfl_rc attempt(struct rfl_cupti_host *h, const char *const *metrics,
 		return rc;
 	ret->host = add.host = size.host = image.host = init.host;
 	if ((rc = RFL_CUPTI_CALL(h->lib, host_add_metrics, err, &add)) != RFL_OK ||
-	    (rc = RFL_CUPTI_CALL(h->lib, host_config_size, err, &size)) != RFL_OK)
+	    (rc = RFL_CUPTI_CALL(h->lib, host_config_size, err, &size)) != RFL_OK ||
+	    (rc = rfl_cupti_image(size.size, &ret->image, err)) != RFL_OK)
 		return rc;
 	ret->size = image.size = size.size;
-	ret->image = image.image = calloc(1, size.size ? size.size : 1);
-	if (!image.image)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", h->chip);
+	image.image = ret->image;
 	return RFL_CUPTI_CALL(h->lib, host_config_image, err, &image);
 }
 
@@ -350,11 +340,10 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 enum rfl_rc rfl_cupti_passes(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
 			     size_t *ret, size_t *refused, struct rfl_err *err)
 {
-	uint8_t *image = NULL;
+	RFL_AUTOFREE uint8_t *image = NULL;
 	size_t size = 0;
 	enum rfl_rc rc = rfl_cupti_config(h, metrics, n, &image, &size, ret, refused, err);
 
-	free(image);
 	return rc;
 }
 

@@ -75,7 +75,7 @@ struct rfl_counted_range {
 struct rfl_counted {
 	struct rfl_arena *arena;
 	struct rfl_counted_range *ranges;
-	size_t n, cap;
+	size_t n;
 	size_t nvalues; /* values per range */
 	size_t runs;    /* runs of the workload */
 };
@@ -107,7 +107,7 @@ struct rfl_kernel_launch {
 struct rfl_kernel_launches {
 	struct rfl_arena *arena;
 	struct rfl_kernel_launch *launches; /* in the order of their begin */
-	size_t n, cap;
+	size_t n;
 	size_t lost;    /* records that CUPTI dropped */
 	size_t untimed; /* records without a begin or an end, excluded from the launches */
 };
@@ -120,11 +120,10 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Add launches and notes to a capture. @param step_s  step time without recording; 0: unknown */
-enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l, double step_s,
-				    struct rfl_capture_builder *b,
-				    struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_kernel_launches_add(const struct rfl_kernel_launches *l, double step_s,
+			     struct rfl_capture_builder *b);
 
-/* ---- selftest.c: a copy with known bytes, and matrix products with known FLOPs. Counting them
+/* ---- selftest.c: a copy with known bytes, and GEMMs with known FLOPs. Counting them
  * shows how accurate the counters are ---- */
 
 /** The values of a family are marked if its self-test has a larger error. */
@@ -146,7 +145,7 @@ struct rfl_selftest {
 /** Run and count the work of one set (RFL_SET_CORE, RFL_SET_FLOPS), and add rows to `ret`, which
  * must be zeroed before the first call. Returns RFL_EUNAVAILABLE if nothing could be counted,
  * RFL_EFAILED if a kernel computed a wrong result.
- * @param precision  of the run: the matrix product of its data type is in the core */
+ * @param precision  of the run: the GEMM of its data type is in the core */
 enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_target *target,
 			     const char *precision, unsigned set, struct rfl_selftest *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
@@ -159,8 +158,7 @@ const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t, 
 /** Whether ECC explains the excess bytes: GDDR keeps check bits with the data. */
 bool rfl_selftest_is_ecc(const struct rfl_selftest *t, const struct rfl_selftest_row *row);
 /** Add all rows to a capture, as ranges and a note. */
-enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b);
 
 /*
  * ---- selftest_ptx.c: kernels with an exactly known number of FLOPs, as PTX that the driver

@@ -15,19 +15,15 @@
 #include "profile/cupti/impl.h"
 
 const char *const rfl_kernel_class_names[] = {
-	[RFL_KERNEL_MATRIX] = "matrix products",
-	[RFL_KERNEL_NORMALISATION] = "normalisation",
-	[RFL_KERNEL_OPTIMIZER] = "optimizer",
-	[RFL_KERNEL_REDUCTION] = "reduction",
-	[RFL_KERNEL_POOLING] = "pooling",
-	[RFL_KERNEL_ELEMENTWISE] = "elementwise",
-	[RFL_KERNEL_COPY] = "copies",
-	[RFL_KERNEL_COLLECTIVE] = "collectives",
+	[RFL_KERNEL_MATRIX] = "GEMMs",        [RFL_KERNEL_NORMALISATION] = "normalisation",
+	[RFL_KERNEL_OPTIMIZER] = "optimizer", [RFL_KERNEL_REDUCTION] = "reduction",
+	[RFL_KERNEL_POOLING] = "pooling",     [RFL_KERNEL_ELEMENTWISE] = "elementwise",
+	[RFL_KERNEL_COPY] = "copies",         [RFL_KERNEL_COLLECTIVE] = "collectives",
 	[RFL_KERNEL_OTHER] = "other",
 };
 
 /* The first row with a word that occurs in the name decides. The order matters: "im2col" and
- * "converttensor" are not convolutions, and "splitkreduce" is part of a matrix product. */
+ * "converttensor" are not convolutions, and "splitkreduce" is part of a GEMM. */
 static const struct {
 	enum rfl_kernel_class is;
 	const char *words; /* lower-case words, each followed by a space */
@@ -96,7 +92,6 @@ struct buffers {
 		size_t valid;
 	} * items;
 	size_t n, cap;
-	bool no_memory; /* a buffer was lost */
 };
 
 /* Full buffers; global because the callbacks of CUPTI have no user argument. */
@@ -107,8 +102,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
-	*buffer = malloc(BUFFER_SIZE); /* aligned for any type */
-	*size = *buffer ? BUFFER_SIZE : 0;
+	*buffer = rfl_alloc_array(BUFFER_SIZE, 1); /* aligned for any type */
+	*size = BUFFER_SIZE;
 	*max_records = 0;
 }
 
@@ -119,12 +114,8 @@ static void completed(struct rfl_cuda_context *context, uint32_t stream, uint8_t
 	(void)stream;
 	(void)size;
 	pthread_mutex_lock(&lock);
-	if (data && rfl_grow(&full.items, &full.cap, full.n + 1, SIZE_MAX, NULL) == RFL_OK) {
-		full.items[full.n++] = (struct buffer){ .data = data, .valid = valid };
-	} else {
-		full.no_memory = true;
-		free(data);
-	}
+	rfl_reserve(&full.items, &full.cap, full.n + 1);
+	full.items[full.n++] = (struct buffer){ .data = data, .valid = valid };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -155,14 +146,14 @@ struct reader {
 	const char *last_raw, *last_name; /* the same kernel is often launched repeatedly */
 };
 
-static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_record *k,
-			      struct rfl_err *err)
+static void add_record(struct reader *r, const struct rfl_cupti_kernel_record *k)
 {
 	struct rfl_kernel_launches *to = r->to;
+	struct rfl_kernel_launch *l;
 
 	if (!k->name || k->start_ns == 0 || k->end_ns < k->start_ns) {
 		to->untimed++; /* a time of 0: not collected, or not ended */
-		return RFL_OK;
+		return;
 	}
 	if (!r->last_raw || strcmp(r->last_raw, k->name) != 0) {
 		int status = 0;
@@ -174,16 +165,13 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 		r->last_name = rfl_arena_strdup(to->arena, text ? text : k->name);
 		free(text);
 	}
-	if (!r->last_name || rfl_grow(&to->launches, &to->cap, to->n + 1, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for kernels");
-	struct rfl_kernel_launch *l = &to->launches[to->n++];
+	l = rfl_arena_append(to->arena, &to->launches, &to->n);
 	*l = (struct rfl_kernel_launch){ .name = r->last_name,
 					 .time_s = 1e-9 * (double)(k->end_ns - k->start_ns),
 					 .begin_ns = k->start_ns,
 					 .end_ns = k->end_ns };
 	memcpy(l->grid, k->grid, sizeof(l->grid));
 	memcpy(l->block, k->block, sizeof(l->block));
-	return RFL_OK;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -208,8 +196,6 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 		return rc;
 	struct buffers taken = take_buffers();
 	ret->arena = rfl_arena_new();
-	if (taken.no_memory || !ret->arena)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
 	if (rfl_dl_open(libraries, RFL_DL_LOAD, &symbol, 1, &dl, NULL) == RFL_OK)
 		rfl_dl_close(dl); /* the library stays loaded */
 	for (size_t i = 0; i < taken.n && rc == RFL_OK; i++) {
@@ -217,12 +203,12 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 		struct rfl_cupti_record *record = NULL;
 		int code = RFL_CUPTI_SUCCESS;
 
-		while (rc == RFL_OK && (code = lib->calls.activity_next(
-						b->data, b->valid, &record)) == RFL_CUPTI_SUCCESS)
+		while ((code = lib->calls.activity_next(b->data, b->valid, &record)) ==
+		       RFL_CUPTI_SUCCESS)
 			if (record->kind == RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL ||
 			    record->kind == RFL_CUPTI_ACTIVITY_KERNEL)
-				rc = add_record(&r, (const void *)record, err);
-		if (rc == RFL_OK && code != RFL_CUPTI_MAX_LIMIT_REACHED)
+				add_record(&r, (const void *)record);
+		if (code != RFL_CUPTI_MAX_LIMIT_REACHED)
 			rc = rfl_cupti_check(lib, code, rfl_cupti_symbols.activity_next, err);
 	}
 	free_buffers(taken);
@@ -259,7 +245,6 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 
 void rfl_kernel_launches_fini(struct rfl_kernel_launches *l)
 {
-	free(l->launches);
 	rfl_arena_free(l->arena);
 	*l = (struct rfl_kernel_launches){ .arena = NULL };
 }
@@ -267,16 +252,14 @@ void rfl_kernel_launches_fini(struct rfl_kernel_launches *l)
 /* ---- in a capture ---- */
 
 /* Add a note on the share of each class of kernels. */
-static enum rfl_rc note_classes(const struct rfl_kernel_launches *launches,
-				struct rfl_capture_builder *b, struct rfl_err *err)
+static void note_classes(const struct rfl_kernel_launches *launches, struct rfl_capture_builder *b)
 {
 	double time_s[RFL_KERNEL_CLASSES] = { 0 }, total_s = 0;
 	enum rfl_kernel_class *is = NULL;
 	struct rfl_keys names = { 0 };
-	struct rfl_buf rest = { 0 };
+	RFL_AUTO(buf) rest = { 0 };
 	size_t cap = 0;
 	char total[32];
-	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < launches->n; i++) {
 		const struct rfl_kernel_launch *l = &launches->launches[i];
@@ -284,10 +267,7 @@ static enum rfl_rc note_classes(const struct rfl_kernel_launches *launches,
 		const uint32_t number =
 			rfl_keys_add(&names, launches->arena, l->name, strlen(l->name), &added);
 
-		if (number == 0 || rfl_grow(&is, &cap, number, SIZE_MAX, NULL) != RFL_OK) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for kernels");
-			goto done;
-		}
+		rfl_arena_reserve(launches->arena, &is, &cap, number);
 		if (added)
 			is[number - 1] = rfl_kernel_classify(l->name);
 		time_s[is[number - 1]] += l->time_s;
@@ -303,11 +283,6 @@ static enum rfl_rc note_classes(const struct rfl_kernel_launches *launches,
 		launches->n, names.n, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
 		rfl_kernel_class_names[RFL_KERNEL_MATRIX],
 		100 * time_s[RFL_KERNEL_MATRIX] / total_s, rfl_buf_str(&rest));
-done:
-	rfl_buf_fini(&rest);
-	rfl_keys_fini(&names);
-	free(is);
-	return rc;
 }
 
 /* Add a note on the time in which no kernel runs. Concurrent kernels count once. `step_s` is the
@@ -333,23 +308,21 @@ static void note_idle(const struct rfl_kernel_launches *launches, double step_s,
 		fmax(0, 100 * (1 - 1e-9 * (double)busy_ns / step_s)));
 }
 
-enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, double step_s,
-				    struct rfl_capture_builder *b, struct rfl_err *err)
+void rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, double step_s,
+			     struct rfl_capture_builder *b)
 {
 	static const char metric[] = "gpu__time_duration.sum";
 	const int id = rfl_capture_metric_id(b, metric, strlen(metric), "s");
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < launches->n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < launches->n; i++) {
 		const struct rfl_kernel_launch *l = &launches->launches[i];
 		char block[48], grid[48];
 
 		snprintf(block, sizeof(block), "(%d, %d, %d)", l->block[0], l->block[1],
 			 l->block[2]);
 		snprintf(grid, sizeof(grid), "(%d, %d, %d)", l->grid[0], l->grid[1], l->grid[2]);
-		rc = rfl_capture_begin(b, RFL_RANGE_KERNEL, l->name, block, grid, err);
-		if (rc == RFL_OK)
-			(void)rfl_capture_metric(b, id, l->time_s, RFL_VALID, -1, NULL);
+		rfl_capture_begin(b, RFL_RANGE_KERNEL, l->name, block, grid);
+		(void)rfl_capture_metric(b, id, l->time_s, RFL_VALID, -1, NULL);
 	}
 	if (launches->lost)
 		rfl_capture_note(b,
@@ -363,10 +336,9 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, 
 				 launches->untimed);
 	if (launches->n + launches->lost + launches->untimed == 0)
 		rfl_capture_note(b, "CUPTI recorded no kernels: nothing ran on a GPU");
-	if (rc != RFL_OK || launches->n == 0)
-		return rc;
-	rc = note_classes(launches, b, err);
-	if (rc == RFL_OK && step_s > 0 && launches->lost + launches->untimed == 0)
+	if (launches->n == 0)
+		return;
+	note_classes(launches, b);
+	if (step_s > 0 && launches->lost + launches->untimed == 0)
 		note_idle(launches, step_s, b);
-	return rc;
 }

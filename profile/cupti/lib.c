@@ -1,7 +1,7 @@
 /*
- * lib.c - opens libcupti and explains its errors. A libcupti that is already
- * loaded is used, because two in one process conflict; otherwise the version of the driver comes
- * first, then the newest.
+ * lib.c - opens libcupti and explains its errors. A libcupti that is already loaded is used,
+ * because two in one process conflict; otherwise the version of the driver comes first, then the
+ * newest.
  */
 #include "profile/cupti/lib.h"
 
@@ -26,7 +26,7 @@
 
 #define REMEDY                                                                               \
 	"install CUPTI from CUDA 12.6 Update 2 or later (part of CUDA toolkits and of CUDA " \
-	"builds of PyTorch), or set RFL_CUPTI_PATH to its folder"
+	"builds of PyTorch), or set RFL_CUPTI_PATH to its directory"
 
 const struct rfl_cupti_symbols rfl_cupti_symbols = { RFL_CUPTI_FUNCTIONS(RFL_CUDA_NAME) };
 
@@ -35,7 +35,7 @@ const struct rfl_cupti_symbols rfl_cupti_symbols = { RFL_CUPTI_FUNCTIONS(RFL_CUD
 /* ---- results ---- */
 
 #define OWN_MISTAKE "this CUPTI handles the call differently from CUDA 13.0"
-#define UPDATE      "use CUPTI from CUDA 12.6 Update 2 or later (set RFL_CUPTI_PATH to its folder)"
+#define UPDATE      "use CUPTI from CUDA 12.6 Update 2 or later (set RFL_CUPTI_PATH to its directory)"
 #define ADMIN                                                                                  \
 	"run as root, or set 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' in "       \
 	"/etc/modprobe.d, rebuild the initramfs and reboot; in a container, run as root with " \
@@ -47,21 +47,26 @@ static const struct rfl_cuda_message cupti_messages[] = { RFL_CUPTI_RESULTS(RFL_
 static enum rfl_rc without_neighbour(const struct rfl_cupti *c, int result, const char *call,
 				     struct rfl_err *err)
 {
-	const size_t len = (size_t)(rfl_path_base(c->path) - c->path);
-	char *folder = strndup(len ? c->path : "./", len ? len : 2);
-	char *neighbour = folder ? rfl_path_join(folder, "libnvperf_host.so") : NULL;
+	static const char library[] = "libnvperf_host.so";
+	RFL_AUTOFREE char *neighbour = rfl_path_beside(c->path, library);
+	const size_t len = strlen(neighbour) - strlen(library);
 	enum rfl_rc rc = RFL_OK;
 
-	if (!neighbour)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	else if (!rfl_file_exists(neighbour))
+	if (!rfl_file_exists(neighbour))
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, result,
-			      "%s: libnvperf_host.so is missing from %s, the folder of libcupti: "
-			      "reinstall CUPTI, or set RFL_CUPTI_PATH to the folder of another one",
-			      call, folder);
-	free(neighbour);
-	free(folder);
+			      "%s: %s is missing from %.*s, the directory of libcupti: reinstall "
+			      "CUPTI, or set RFL_CUPTI_PATH to the directory of another one",
+			      call, library, len ? (int)len : 2, len ? neighbour : "./");
 	return rc;
+}
+
+enum rfl_rc rfl_cupti_image(size_t size, uint8_t **ret, struct rfl_err *err)
+{
+	*ret = rfl_try_array(size, 1);
+	return *ret ? RFL_OK
+		    : rfl_fail(err, RFL_EUNAVAILABLE, 0,
+			       "CUPTI needs an image of %zu bytes, which does not fit in memory",
+			       size);
 }
 
 enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *call,
@@ -92,19 +97,15 @@ struct ladder {
 	struct rfl_arena *arena;
 	const char *names[64]; /* NULL past the end */
 	size_t n;
-	bool no_memory;
 };
 
-/* @param path  NULL: out of memory */
 static void add(struct ladder *l, const char *path, bool even_if_absent)
 {
-	if (!path)
-		l->no_memory = true;
-	else if (l->n + 1 < RFL_ARRAY_LEN(l->names) && (even_if_absent || rfl_file_exists(path)))
+	if (l->n + 1 < RFL_ARRAY_LEN(l->names) && (even_if_absent || rfl_file_exists(path)))
 		l->names[l->n++] = path;
 }
 
-/* Add the folders of a toolkit, and those of PyTorch's wheels. */
+/* Add the directories of a toolkit, and of PyTorch's wheels. */
 static void add_usual(struct ladder *l, const struct rfl_cupti_places *places, int major)
 {
 	const struct rfl_cuda_places where = { places->cuda_home, places->beside };
@@ -141,8 +142,6 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 	struct rfl_err why = RFL_ERR_INIT; /* the first error */
 	enum rfl_rc rc = RFL_OK;
 
-	if (!l.arena)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	if (named && !rfl_dir_exists(named)) /* chosen by the user: try nothing else */
 		add(&l, named, true);
 	for (size_t i = 0; named && rfl_dir_exists(named) && i < RFL_ARRAY_LEN(majors); i++)
@@ -151,9 +150,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 		for (size_t i = 0; i < RFL_ARRAY_LEN(majors); i++)
 			if ((majors[i] != places->driver_major) == others)
 				add_usual(&l, places, majors[i]);
-	if (l.no_memory)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	else if (l.n == 0)
+	if (l.n == 0)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			      "%s: contains neither libcupti.so.13 nor libcupti.so.12: %s", named,
 			      REMEDY);
@@ -184,12 +181,10 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 			   struct rfl_err *err)
 {
 	static const struct rfl_cupti_places nowhere = { .path = NULL };
-	struct rfl_cupti *c = calloc(1, sizeof(*c));
+	struct rfl_cupti *c = rfl_alloc_array(1, sizeof(*c));
 	const char *const mapped[] = { rfl_dl_mapped("libcupti"), NULL };
 	enum rfl_rc rc = RFL_OK;
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for libcupti");
 	if (mapped[0]) {
 		struct rfl_err why = RFL_ERR_INIT;
 
@@ -204,20 +199,18 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 		c->dl = NULL;
 		rc = open_ladder(c, places ? places : &nowhere, err);
 	}
-	if (rc != RFL_OK)
-		goto done;
-	c->path = rfl_dl_path(c->dl);
+	if (rc == RFL_OK)
+		c->path = rfl_dl_path(c->dl);
 	/* NVIDIA's library uses RTLD_DEEPBIND, which makes an address sanitizer abort the process.
 	 * It has cuptiSubscribe, unlike the fake library of the tests. */
-	if (WITH_ASAN && rfl_dl_sym(c->dl, "cuptiSubscribe"))
+	if (rc == RFL_OK && WITH_ASAN && rfl_dl_sym(c->dl, "cuptiSubscribe"))
 		rc = rfl_fail(
 			err, RFL_EUNAVAILABLE, 0,
 			"%s cannot be used in a program with an address sanitizer, because it "
 			"opens libnvperf_host.so with RTLD_DEEPBIND: build without the sanitizer",
 			c->path);
-	else
+	else if (rc == RFL_OK)
 		rc = RFL_CUPTI_CALL(c, get_version, err, &c->version);
-done:
 	if (rc == RFL_OK)
 		*ret = c;
 	else
@@ -237,10 +230,9 @@ enum rfl_counter_access rfl_cuda_counter_access(const char *path)
 {
 	static const char key[] = "RmProfilingAdminOnly:";
 	enum rfl_counter_access access = RFL_COUNTERS_UNKNOWN;
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .max = 1 << 20 };
 	const char *at = NULL;
 
-	rfl_buf_init(&text, 1 << 20);
 	if (rfl_file_read(path ? path : "/proc/driver/nvidia/params", &text, NULL) == RFL_OK)
 		at = strstr(rfl_buf_str(&text), key);
 	if (at) {
@@ -250,6 +242,5 @@ enum rfl_counter_access rfl_cuda_counter_access(const char *path)
 			 : *at == '1' ? RFL_COUNTERS_ADMIN
 				      : RFL_COUNTERS_UNKNOWN;
 	}
-	rfl_buf_fini(&text);
 	return access;
 }

@@ -1,7 +1,7 @@
 /*
  * lib.h - libcupti and the CUDA driver, opened at run time by the commands that need them. A copy
  * that is already loaded is used (a CUDA build of libtorch brings its own); otherwise several names
- * and folders are tried in order.
+ * and directories are tried in order.
  *
  * The host part of CUPTI (chips, metrics, passes) needs neither a GPU nor a driver. The target part
  * crashes without them, so open a struct rfl_cuda first: it has a driver, a device and a current
@@ -29,9 +29,10 @@ struct rfl_cupti {
 /** Where to look before the usual places; every member may be NULL. If `path` is set, nothing else
  * is tried. cli/ fills it from the environment (RFL_CUPTI_PATH, CUDA_HOME, CUDA_PATH). */
 struct rfl_cupti_places {
-	const char *path;      /**< the library itself, or its folder */
+	const char *path;      /**< the library itself, or its directory */
 	const char *cuda_home; /**< a CUDA toolkit, with lib64 and extras/CUPTI/lib64 */
-	const char *beside; /**< folder of PyTorch, near the nvidia/.../lib folders of its wheels */
+	const char *beside;    /**< directory of PyTorch, near the nvidia/.../lib directories of its
+				  wheels */
 	int driver_major;   /**< CUDA version of the driver, tried first; 0: unknown */
 };
 
@@ -52,6 +53,9 @@ extern const struct rfl_cupti_symbols rfl_cupti_symbols;
 /** Call a function of the library and check its result; error messages name the function. */
 #define RFL_CUPTI_CALL(c, member, err, ...) \
 	rfl_cupti_check(c, (c)->calls.member(__VA_ARGS__), rfl_cupti_symbols.member, err)
+
+/** Allocate an image of the size that CUPTI asks for: RFL_EUNAVAILABLE if it does not fit. */
+enum rfl_rc rfl_cupti_image(size_t size, uint8_t **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Who may read counters, according to the parameters of the driver. */
 enum rfl_counter_access {

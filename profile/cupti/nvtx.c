@@ -73,7 +73,7 @@ enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_err *err)
 	memset(slots, 0, sizeof(slots));
 	rfl_nvtx_close();
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			"%s: the tool does not accept NVTX ranges, which are left out; start the "
+			"%s: the tool does not accept NVTX ranges, which are skipped; start the "
 			"program from the tool (ncu --nvtx, nsys profile -t nvtx)",
 			injection);
 }
@@ -111,12 +111,11 @@ static void call_driver(const char *symbol)
 	static const char *const names[] = { "libcuda.so.1", NULL };
 	int (*call)(void) = NULL;
 	const struct rfl_dl_symbol wanted = { symbol, &call, false };
-	struct rfl_dl *dl = NULL;
+	RFL_AUTOPTR(dl) dl = NULL;
 
 	if (rfl_dl_open(names, RFL_DL_MAPPED, &wanted, 1, &dl, NULL) != RFL_OK)
 		return;
 	(void)call(); /* fails without a context or a tool: then there is no window */
-	rfl_dl_close(dl);
 }
 
 void rfl_profiler_start(void)

@@ -4,11 +4,10 @@
  */
 #include "profile/cupti/plan.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
+#include "base/alloc.h"
 
 /* ---- sets of metrics ---- */
 
@@ -186,6 +185,32 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 	return rc;
 }
 
+enum rfl_rc rfl_metric_set_ncu(const struct rfl_formulas *f, struct rfl_cupti_host *h,
+			       const char *precision, struct rfl_metric_set *ret,
+			       struct rfl_err *err)
+{
+	struct rfl_metric_set set = { .n = 0 };
+
+	rfl_metric_set_add_sets(
+		&set, f, RFL_SET_CORE | RFL_SET_FLOPS | (precision ? 0 : RFL_SET_AUDIT), precision);
+	*ret = (struct rfl_metric_set){ .n = 0 };
+	for (size_t i = 0; i < set.n; i++)
+		if (!h || rfl_cupti_metric(h, set.names[i], NULL, NULL) == RFL_OK)
+			ret->names[ret->n++] = set.names[i];
+	if (ret->n == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"no metrics are known for this chip (formulas '%s'); use another "
+				"--chip",
+				f->family);
+	return RFL_OK;
+}
+
+void rfl_metric_set_text(const struct rfl_metric_set *s, struct rfl_buf *out)
+{
+	for (size_t i = 0; i < s->n; i++)
+		rfl_buf_printf(out, "%s%s", i ? "," : "", s->names[i]);
+}
+
 /* ---- sessions ---- */
 
 /* In the order of counting. Instruction counters patch every kernel, so they come last. */
@@ -237,7 +262,7 @@ static void move_others(struct rfl_cupti_planned *flops, struct rfl_cupti_planne
 	for (size_t i = m->n; i-- > 0;) {
 		if (strstr(m->names[i], "__sass_"))
 			continue;
-		take_out(m, i, "left out: it needs a separate pass; request the audit to count it");
+		take_out(m, i, "skipped: it needs a separate pass; request the audit to count it");
 		if (takes(core, m->absent[m->nabsent - 1], core ? core->passes : 0) ||
 		    takes(audit, m->absent[m->nabsent - 1], SIZE_MAX))
 			m->nabsent--;
@@ -259,11 +284,9 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 			       unsigned wanted, const char *precision, struct rfl_cupti_plan **ret,
 			       struct rfl_err *err)
 {
-	struct rfl_cupti_plan *p = calloc(1, sizeof(*p));
+	struct rfl_cupti_plan *p = rfl_alloc_array(1, sizeof(*p));
 	struct rfl_cupti_planned *flops;
 
-	if (!p)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	enum rfl_rc rc = rfl_formulas_new(chip, &p->formulas, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sets) && rc == RFL_OK; i++) {
 		struct rfl_cupti_planned *s = &p->sessions[p->n];
@@ -280,35 +303,30 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 		s->set = sets[i];
 		if (!lib)
 			rfl_metric_set_add_sets(&s->metrics, p->formulas, s->set, precision);
-		else if ((rc = rfl_cupti_host_open(lib, chip, available, &s->host, &s->why)) ==
-				 RFL_OK &&
-			 (rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision,
-						     &s->metrics, &passes, &s->why)) == RFL_OK &&
+		else if (rfl_cupti_host_open(lib, chip, available, &s->host, &s->why) == RFL_OK &&
+			 rfl_metric_set_choose(s->host, p->formulas, s->set, precision, &s->metrics,
+					       &passes, &s->why) == RFL_OK &&
 			 s->metrics.n > 0)
-			rc = configure(s, &s->why);
-		rc = rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", s->why.msg) : RFL_OK;
+			(void)!configure(s, &s->why);
 	}
-	if (rc != RFL_OK)
-		goto done;
 	flops = planned(p, RFL_SET_FLOPS);
 	if (flops && flops->passes > 1)
 		move_others(flops, planned(p, RFL_SET_CORE), planned(p, RFL_SET_AUDIT));
 	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++)
-		for (size_t i = 0; lib && s->why.rc == RFL_OK && i < s->metrics.n; i++) {
-			struct rfl_cupti_host_metric_properties info;
+		for (size_t i = 0; lib && s->why.rc == RFL_OK && rc == RFL_OK && i < s->metrics.n;
+		     i++) {
+			struct rfl_cupti_host_metric_properties info = { .unit = "" };
 
 			rc = rfl_cupti_metric(s->host, s->metrics.names[i], &info, err);
-			if (rc != RFL_OK)
-				goto done;
 			s->units[i] = (struct rfl_cupti_unit){ "", 1 };
 			for (size_t k = 0; k < RFL_ARRAY_LEN(units); k++)
 				if (strcmp(units[k].theirs, info.unit) == 0)
 					s->units[i] = units[k].ours;
 		}
-	*ret = p;
-	p = NULL;
-done:
-	rfl_cupti_plan_free(p);
+	if (rc == RFL_OK)
+		*ret = p;
+	else
+		rfl_cupti_plan_free(p);
 	return rc;
 }
 

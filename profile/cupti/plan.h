@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "profile/cupti/lib.h"
 #include "profile/formula.h"
@@ -91,11 +92,20 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
 
 /** The same, but choose how the core counts the matrix FLOPs of the precision: a complete count if
  * possible, in the fewest passes. The audit counts them in every way. Metrics that this CUPTI lacks
- * for the chip, or refuses on this device, are left out. Returns RFL_EUNSUPPORTED if none is
+ * for the chip, or refuses on this device, are omitted. Returns RFL_EUNSUPPORTED if none is
  * left. */
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
 				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
 				  size_t *passes, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The metrics to request from ncu: the sets CORE and FLOPS, and AUDIT if no precision is given.
+ * Returns RFL_EUNSUPPORTED if there is none.
+ * @param h  NULL: names are not checked */
+enum rfl_rc rfl_metric_set_ncu(const struct rfl_formulas *f, struct rfl_cupti_host *h,
+			       const char *precision, struct rfl_metric_set *ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+/** Append the names, separated by commas. */
+void rfl_metric_set_text(const struct rfl_metric_set *s, struct rfl_buf *out);
 
 /** The matrix FLOPs of a run in this precision. For "fp32", those of tf32, to show whether tf32 is
  * used; they are counted only if that needs at most one more pass. Returns RFL_QUANTITY_COUNT for
@@ -135,8 +145,9 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 			       unsigned sets, const char *precision, struct rfl_cupti_plan **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_plan_free(struct rfl_cupti_plan *p); /* accepts NULL */
+RFL_AUTOPTR_TYPE(cupti_plan, free);
 
-/** "9 metrics in 1 pass", then the metrics that are left out, with the reasons. */
+/** "9 metrics in 1 pass", then the metrics that are omitted, with the reasons. */
 void rfl_cupti_planned_text(const struct rfl_cupti_planned *session, struct rfl_buf *out);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * selftest.c - counts work of known size with the same sessions and formulas as a run: copies
- * larger than any cache, and products of matrices of small integers, which are exact in every data
+ * larger than any cache, and GEMMs of small integers, which are exact in every data
  * type.
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "profile/cupti/impl.h"
 
 /* ---- the work ---- */
@@ -69,17 +69,14 @@ static enum rfl_rc upload(struct work *w, size_t lines, int (*value)(size_t, siz
 			  rfl_cuda_address *ret, struct rfl_err *err)
 {
 	const size_t element = (size_t)w->kernel->element_bytes, size = lines * DEPTH * element;
-	char *host = malloc(size);
+	RFL_AUTOFREE char *host = rfl_alloc_array(size, 1);
 
-	if (!host)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the self-test");
 	for (size_t line = 0; line < lines; line++)
 		for (size_t i = 0; i < DEPTH; i++)
 			put(host + (line * DEPTH + i) * element, w->kernel->type, value(line, i));
 	enum rfl_rc rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, ret, size);
 	if (rc == RFL_OK)
 		rc = RFL_CUDA_CALL(w->cuda, copy_to_device, err, *ret, host, size);
-	free(host);
 	return rc;
 }
 
@@ -89,19 +86,15 @@ static enum rfl_rc load(struct work *w, const struct rfl_selftest_kernel *k,
 			struct rfl_err *err)
 {
 	const char *name = k ? k->name : RFL_SELFTEST_COPY;
-	struct rfl_buf ptx;
+	RFL_AUTO(buf) ptx = { 0 };
 
-	rfl_buf_init(&ptx, 1 << 20);
 	if (k)
 		rfl_selftest_ptx(k, &ptx);
 	else
 		rfl_selftest_copy_ptx(&ptx);
-	enum rfl_rc rc = rfl_buf_check(&ptx, name, err);
-	if (rc == RFL_OK)
-		rc = RFL_CUDA_CALL(w->cuda, module_load, err, module, rfl_buf_str(&ptx));
+	enum rfl_rc rc = RFL_CUDA_CALL(w->cuda, module_load, err, module, rfl_buf_str(&ptx));
 	if (rc == RFL_OK)
 		rc = RFL_CUDA_CALL(w->cuda, module_function, err, function, *module, name);
-	rfl_buf_fini(&ptx);
 	return rc;
 }
 
@@ -266,7 +259,7 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 	struct work w = { .cuda = cuda, .copy_reason = "" };
 	const struct rfl_selftest_kernel *k;
 	struct rfl_selftest rows = *ret;
-	struct rfl_cupti_plan *plan = NULL;
+	RFL_AUTOPTR(cupti_plan) plan = NULL;
 	double copied;
 	enum rfl_rc rc = rfl_cupti_plan_new(target->lib, target->chip, target->availability, set,
 					    precision, &plan, err);
@@ -305,7 +298,6 @@ done:
 		(void)cuda->calls.module_unload(w.product_module);
 	if (w.copy_module)
 		(void)cuda->calls.module_unload(w.copy_module);
-	rfl_cupti_plan_free(plan);
 	return rc;
 }
 
@@ -342,22 +334,19 @@ const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t, 
 	return worst;
 }
 
-enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
-			     struct rfl_err *err)
+void rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b)
 {
 	static const char *const parts[] = { "known", "measured", "ratio" };
-	struct rfl_buf text;
-	enum rfl_rc rc = RFL_OK;
+	RFL_AUTO(buf) text = { .max = RFL_ERR_MSG_MAX };
 
-	rfl_buf_init(&text, RFL_ERR_MSG_MAX);
-	for (size_t i = 0; i < t->n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < t->n; i++) {
 		const struct rfl_selftest_row *r = &t->rows[i];
 		const struct rfl_quantity_info *info = rfl_quantity_info(r->quantity);
 		const double values[] = { r->known, r->measured, rfl_selftest_ratio(r) };
 
 		if (i == 0 || strcmp(r[-1].work, r->work) != 0)
-			rc = rfl_capture_begin(b, RFL_RANGE_SELF_TEST, r->work, NULL, NULL, err);
-		for (size_t k = 0; rc == RFL_OK && k < RFL_ARRAY_LEN(parts); k++) {
+			rfl_capture_begin(b, RFL_RANGE_SELF_TEST, r->work, NULL, NULL);
+		for (size_t k = 0; k < RFL_ARRAY_LEN(parts); k++) {
 			char name[96];
 
 			snprintf(name, sizeof(name), "selftest.%s.%s", info->name, parts[k]);
@@ -371,6 +360,4 @@ enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_bu
 			rfl_buf_printf(&text, "%.4f of the known value", values[2]);
 	}
 	rfl_capture_note(b, "self-test: %s", rfl_buf_str(&text));
-	rfl_buf_fini(&text);
-	return rc;
 }

@@ -12,7 +12,7 @@
 	"\tfma.rn.f32 %f16, %f2, %f6, %f16;\n"                         \
 	"\tfma.rn.f32 %f16, %f3, %f7, %f16;\n"
 
-/* Matrix units: %r8 to %r11 are this thread's part of A, %r12 and %r13 its part of B. */
+/* Tensor Cores: %r8 to %r11 are this thread's part of A, %r12 and %r13 its part of B. */
 #define MMA(shape, type)                                                    \
 	"\tmma.sync.aligned." shape ".row.col.f32." type "." type ".f32\n"  \
 	"\t\t{%f0, %f1, %f2, %f3}, {%r8, %r9, %r10, %r11}, {%r12, %r13},\n" \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "profile/cupti/impl.h"
 
@@ -94,11 +95,9 @@ enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *
 		return rc;
 	t->gate = RFL_CUPTI_GATE_PERMISSION;
 	rc = RFL_CUPTI_CALL(lib, availability, err, &image);
-	if (rc == RFL_OK) {
-		t->availability = image.image = calloc(1, image.size ? image.size : 1);
-		rc = image.image ? RFL_CUPTI_CALL(lib, availability, err, &image)
-				 : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes",
-					    image.size);
+	if (rc == RFL_OK && (rc = rfl_cupti_image(image.size, &t->availability, err)) == RFL_OK) {
+		image.image = t->availability;
+		rc = RFL_CUPTI_CALL(lib, availability, err, &image);
 	}
 	if (rc == RFL_OK)
 		t->gate = RFL_CUPTI_GATE_OPEN;
@@ -150,7 +149,6 @@ struct walk {
 void rfl_counted_fini(struct rfl_counted *c)
 {
 	rfl_arena_free(c->arena);
-	free(c->ranges);
 	*c = (struct rfl_counted){ .arena = NULL };
 }
 
@@ -194,19 +192,13 @@ static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind ki
 	(void)err;
 	end_range(w);
 	if (w->first_run) {
-		struct rfl_counted_range new = {
-			.kind = kind,
-			.name = rfl_arena_strdup(c->arena, name),
-			.values = rfl_arena_array(c->arena, c->nvalues, sizeof(*new.values)),
-		};
+		struct rfl_counted_range *new = rfl_arena_append(c->arena, &c->ranges, &c->n);
 
-		if (!new.name || !new.values ||
-		    rfl_grow(&c->ranges, &c->cap, c->n + 1, SIZE_MAX, NULL) != RFL_OK)
-			(void)rfl_fail(&w->failure, RFL_ENOMEM, 0, "out of memory for ranges");
-		else
-			c->ranges[c->n++] = new;
-		for (size_t i = 0; new.values &&i < c->nvalues; i++)
-			new.values[i] = NAN;
+		new->kind = kind;
+		new->name = rfl_arena_strdup(c->arena, name);
+		new->values = rfl_arena_array(c->arena, c->nvalues, sizeof(*new->values));
+		for (size_t i = 0; i < c->nvalues; i++)
+			new->values[i] = NAN;
 	} else if (!r || r->kind != kind || strcmp(r->name, name) != 0) {
 		(void)rfl_fail(&w->failure, RFL_EFAILED, 0,
 			       "the runs differ, so their passes cannot be combined: range %zu is "
@@ -216,14 +208,10 @@ static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind ki
 	if (w->failure.rc == RFL_OK && w->s && w->next >= w->from && w->next < w->until) {
 		struct rfl_cupti_push_range p = { RFL_CUPTI_SIZED(push_range),
 						  .profiler = w->s->profiler };
-		struct rfl_buf unique; /* range names must be unique: prefix the number */
 
-		rfl_buf_init(&unique, 0);
-		rfl_buf_printf(&unique, "%zu:%s", w->next, name);
-		p.name = rfl_buf_str(&unique);
-		w->pushed = rfl_buf_check(&unique, "the name of a range", &w->failure) == RFL_OK &&
-			    RFL_CUPTI_CALL(w->s->lib, push_range, &w->failure, &p) == RFL_OK;
-		rfl_buf_fini(&unique);
+		/* range names must be unique: prefix the number */
+		p.name = rfl_arena_printf(c->arena, "%zu:%s", w->next, name);
+		w->pushed = RFL_CUPTI_CALL(w->s->lib, push_range, &w->failure, &p) == RFL_OK;
 	}
 	w->next++;
 	w->open = true;
@@ -257,8 +245,6 @@ static enum rfl_rc run(struct walk *w, struct rfl_replay *work, struct rfl_err *
 enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, struct rfl_err *err)
 {
 	*ret = (struct rfl_counted){ .arena = rfl_arena_new() };
-	if (!ret->arena)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	struct walk w = walk_of(NULL, ret);
 	enum rfl_rc rc = run(&w, work, err);
 	if (rc == RFL_OK && w.failure.rc != RFL_OK)
@@ -310,14 +296,11 @@ static enum rfl_rc turn_on(struct session *s, struct rfl_err *err)
 	if (rc != RFL_OK)
 		return rc;
 	s->profiler = size.profiler = empty.profiler = config.profiler = on.profiler;
-	rc = RFL_CUPTI_CALL(s->lib, data_size, err, &size);
-	if (rc != RFL_OK)
+	if ((rc = RFL_CUPTI_CALL(s->lib, data_size, err, &size)) != RFL_OK ||
+	    (rc = rfl_cupti_image(size.size, &s->data, err)) != RFL_OK)
 		return rc;
 	s->data_size = empty.size = config.data_size = size.size;
-	s->data = empty.data = config.data = calloc(1, size.size ? size.size : 1);
-	if (!s->data)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes of counter data",
-				size.size);
+	empty.data = config.data = s->data;
 	rc = RFL_CUPTI_CALL(s->lib, data_initialize, err, &empty);
 	return rc == RFL_OK ? RFL_CUPTI_CALL(s->lib, set_config, err, &config) : rc;
 }
@@ -381,8 +364,7 @@ static enum rfl_rc read_data(struct session *s, struct rfl_counted *counted, siz
 		if (rc != RFL_OK)
 			break;
 		if (!p.name)
-			return rfl_fail(err, RFL_ENOMEM, 0,
-					"out of memory for the name of a range");
+			rfl_out_of_memory();
 		unsigned long number = strtoul(p.name, &end, 10);
 		if (*end == ':' && number < counted->n)
 			r = &counted->ranges[number];
@@ -417,8 +399,6 @@ enum rfl_rc rfl_cupti_count(struct rfl_cupti_target *target,
 
 	work->rc = RFL_OK;
 	*ret = (struct rfl_counted){ .arena = rfl_arena_new(), .nvalues = planned->metrics.n };
-	if (!ret->arena)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	do { /* all passes of a batch of ranges: after decoding, another start is not allowed */
 		bool last = false;
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/num.h"
 #include "profile/cupti/impl.h"
 
@@ -61,21 +62,18 @@ struct rfl_source_early {
 
 static struct rfl_source_early *open_early(const struct rfl_source_request *request)
 {
-	struct rfl_source_early *c = calloc(1, sizeof(*c));
+	struct rfl_source_early *c = rfl_alloc_array(1, sizeof(*c));
 	struct rfl_cupti_places places = request->places;
 
-	if (!c)
-		return NULL;
 	c->request = request;
 	c->rc = rfl_cuda_open(request->device, NULL, &c->cuda, &c->err);
 	if (c->rc != RFL_OK)
 		return c;
 	places.driver_major = c->cuda->version / 1000;
 	c->rc = rfl_cupti_open(&places, &c->lib, &c->err);
-	if (c->rc == RFL_OK &&
-	    rfl_cupti_target_init(&c->target, c->lib, c->cuda, rfl_cuda_counter_access(NULL),
-				  &c->refused) == RFL_ENOMEM)
-		c->rc = rfl_fail(&c->err, RFL_ENOMEM, 0, "%s", c->refused.msg);
+	if (c->rc == RFL_OK)
+		(void)!rfl_cupti_target_init(&c->target, c->lib, c->cuda,
+					     rfl_cuda_counter_access(NULL), &c->refused);
 	return c;
 }
 
@@ -162,39 +160,31 @@ static void give_session(struct rfl_capture_builder *b, const struct rfl_cupti_p
 }
 
 /* Give the reason to all metrics of the sets that could not be planned. */
-static enum rfl_rc give_refused(const struct rfl_source_early *c, struct rfl_capture_builder *b,
-				unsigned sets, const char *why, struct rfl_err *err)
+static void give_refused(const struct rfl_source_early *c, struct rfl_capture_builder *b,
+			 unsigned sets, const char *why)
 {
 	struct rfl_metric_set wanted = { .n = 0 };
-	struct rfl_formulas *f = NULL;
-	enum rfl_rc rc = RFL_ENOTFOUND;
+	RFL_AUTOPTR(formulas) f = rfl_formulas_or_any(c->target.chip[0] ? c->target.chip : NULL);
 
-	if (c->target.chip[0])
-		rc = rfl_formulas_new(c->target.chip, &f, NULL);
-	if (rc == RFL_ENOTFOUND) /* the builder falls back to "any" as well */
-		rc = rfl_formulas_new("any", &f, err);
-	if (rc == RFL_OK)
-		rfl_metric_set_add_sets(&wanted, f, sets, c->precision);
+	rfl_metric_set_add_sets(&wanted, f, sets, c->precision);
 	for (size_t i = 0; i < wanted.n; i++)
 		give(b, wanted.names[i], "", NAN, -1, NULL, why);
-	rfl_formulas_free(f);
-	return rc;
 }
 
-static enum rfl_rc add_range(const struct rfl_source_early *c, struct rfl_capture_builder *b,
-			     size_t i, const struct marks *marks, struct rfl_err *err)
+static void add_range(const struct rfl_source_early *c, struct rfl_capture_builder *b, size_t i,
+		      const struct marks *marks)
 {
 	const struct rfl_counted_range *range = &ranges_of(c)->ranges[i];
-	enum rfl_rc rc = rfl_capture_begin(b, range->kind, range->name, NULL, NULL, err);
 
-	for (size_t k = 0; c->plan && k < c->plan->n && rc == RFL_OK; k++) {
+	rfl_capture_begin(b, range->kind, range->name, NULL, NULL);
+	for (size_t k = 0; c->plan && k < c->plan->n; k++) {
 		const struct rfl_cupti_planned *s = &c->plan->sessions[k];
 		const struct outcome *out = &c->outcomes[k];
 		bool counted = out->why.rc == RFL_OK && i < out->counted.n;
 		bool has_data = counted && out->counted.ranges[i].has_data;
 
 		if (s->metrics.n == 0 && out->why.rc != RFL_OK)
-			rc = give_refused(c, b, s->set, out->why.msg, err);
+			give_refused(c, b, s->set, out->why.msg);
 		else
 			give_session(b, s, out->first_pass,
 				     has_data ? out->counted.ranges[i].values : NULL, marks,
@@ -202,22 +192,19 @@ static enum rfl_rc add_range(const struct rfl_source_early *c, struct rfl_captur
 				     : counted ? no_data
 					       : out->why.msg);
 	}
-	if (rc == RFL_OK && !c->plan)
-		rc = give_refused(c, b, c->request->sets, c->refused.msg, err);
-	return rc;
+	if (!c->plan)
+		give_refused(c, b, c->request->sets, c->refused.msg);
 }
 
-static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture_builder *b,
-			    const struct marks *marks, struct rfl_err *err)
+static void add_idle(const struct rfl_source_early *c, struct rfl_capture_builder *b,
+		     const struct marks *marks)
 {
 	const struct outcome *core = &c->outcomes[0];
 	const struct rfl_counted_range *idle = c->idle.ranges;
 	const double all = rfl_capture_so_far(b, core->counted.ranges[0].kind, RFL_QUANTITY_DRAM);
 	char bytes[32], time[32];
-	enum rfl_rc rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
 
-	if (rc != RFL_OK)
-		return rc;
+	rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL);
 	give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
 	const double dram = rfl_capture_so_far(b, RFL_RANGE_IDLE, RFL_QUANTITY_DRAM);
 	if (!isnan(dram) && all > 0 && idle->wall_s > 0)
@@ -228,12 +215,11 @@ static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture
 			rfl_num_si(idle->wall_s, "s", 3, time, sizeof(time)),
 			rfl_num_si(dram, "byte", 3, bytes, sizeof(bytes)),
 			100 * (dram / idle->wall_s * rfl_counted_wall_s(&core->counted) / all));
-	return RFL_OK;
 }
 
 static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_builder *b)
 {
-	struct rfl_buf text = { 0 };
+	RFL_AUTO(buf) text = { 0 };
 
 	for (unsigned set = RFL_SET_CORE; !c->plan && set <= RFL_SET_LINKS; set <<= 1)
 		if (c->request->sets & set)
@@ -251,7 +237,6 @@ static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_b
 			rfl_capture_note(b, "%s: %s", s->name, rfl_buf_str(&text));
 		}
 	}
-	rfl_buf_fini(&text);
 	if (c->runs > 1 && !c->saved && c->workload->save)
 		rfl_capture_note(
 			b, "passes counted %zu consecutive steps instead of the same step: %s",
@@ -272,12 +257,9 @@ static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_cap
 	const struct rfl_err *no_test = c->no_selftest.rc != RFL_OK ? &c->no_selftest : &c->refused;
 	const bool tested = (c->request->sets & RFL_SET_SELF_TEST) != 0;
 	const struct rfl_counted *ranges = ranges_of(c);
-	struct rfl_capture_builder *b = NULL;
+	struct rfl_capture_builder *b = rfl_capture_builder_new(&spec);
 	struct marks marks = { .why = { "" } };
-	enum rfl_rc rc;
 
-	if ((rc = rfl_capture_builder_new(&spec, &b, err)) != RFL_OK)
-		return rc;
 	if (c->target.chip[0])
 		rfl_capture_chip(b, c->target.chip, c->cuda->name);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++) {
@@ -286,7 +268,7 @@ static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_cap
 
 		if (worst)
 			snprintf(marks.why[i], sizeof(marks.why[i]),
-				 "the self-test is off: %s of %s was counted as %.4f of its known "
+				 "the self-test failed: %s of %s was counted as %.4f of its known "
 				 "value%s",
 				 rfl_quantity_info(worst->quantity)->name, worst->work,
 				 rfl_selftest_ratio(worst),
@@ -297,27 +279,22 @@ static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_cap
 	rfl_capture_steps(b, 1, (int64_t)c->runs);
 	note_sessions(c, b);
 	for (size_t i = 0; i < ranges->n; i++)
-		if ((rc = add_range(c, b, i, &marks, err)) != RFL_OK)
-			goto done;
-	if (c->idle.n > 0 && (rc = add_idle(c, b, &marks, err)) != RFL_OK)
-		goto done;
+		add_range(c, b, i, &marks);
+	if (c->idle.n > 0)
+		add_idle(c, b, &marks);
 	for (size_t i = 0; tested && i < RFL_ARRAY_LEN(families); i++)
 		if (marks.why[i][0])
 			rfl_capture_note(b, "%s: values of %s are marked", marks.why[i],
 					 families[i].family);
 	if (tested && (c->selftest.n == 0 || c->no_selftest.rc != RFL_OK))
 		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_SELF_TEST), no_test->msg);
-	if (c->selftest.n > 0 && (rc = rfl_selftest_add(&c->selftest, b, err)) != RFL_OK)
-		goto done;
+	if (c->selftest.n > 0)
+		rfl_selftest_add(&c->selftest, b);
 	if (c->no_kernels.rc != RFL_OK)
 		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_KERNELS), c->no_kernels.msg);
 	else if (c->kernels.arena)
-		rc = rfl_kernel_launches_add(&c->kernels, c->request->step_s, b, err);
-	if (rc == RFL_OK)
-		rfl_capture_finish(b, to);
-done:
-	rfl_capture_builder_free(b);
-	return rc;
+		rfl_kernel_launches_add(&c->kernels, c->request->step_s, b);
+	return rfl_capture_finish(b, to, err);
 }
 
 /* Called before each run: save the state before the first run if others follow, and restore it
@@ -380,7 +357,7 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 		double step_s = rfl_counted_wall_s(own);
 		struct rfl_replay rest = { .run = run_idle, .ctx = &step_s };
 
-		/* optional: left out on failure */
+		/* optional: omitted on failure */
 		if (rfl_cupti_count(&c->target, s, 1, &rest, &c->idle, NULL) != RFL_OK)
 			rfl_counted_fini(&c->idle);
 	}
@@ -396,7 +373,7 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 		       strcmp(own->ranges[i].name, first->ranges[i].name) == 0;
 	if (!same)
 		(void)rfl_fail(&out->why, RFL_EFAILED, 0,
-			       "the ranges of this run differ from those of the first");
+			       "this run has other ranges than the first");
 	return RFL_OK;
 }
 
@@ -494,9 +471,6 @@ static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_er
 {
 	struct rfl_source_early *c = open_early(request);
 	enum rfl_rc rc = RFL_OK;
-
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	const struct rfl_err *why = c->rc != RFL_OK ? &c->err : &c->refused;
 	if (c->rc != RFL_OK || c->target.gate != RFL_CUPTI_GATE_OPEN)
 		rc = rfl_err_pass(err, why);
@@ -510,8 +484,6 @@ static enum rfl_rc measure(const struct rfl_source_request *request,
 {
 	struct rfl_source_early *c = request->early ? request->early : open_early(request);
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	c->request = request;
 	c->precision = request->precision ? request->precision : "fp32";
 	c->workload = workload;

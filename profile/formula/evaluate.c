@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -241,7 +240,12 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 	double value[RFL_QUANTITY_COUNT];
 	const char *sep = "";
 
-	if (quantity->impossible || quantity->nways == 0) {
+	const struct rfl_formula_way *way = nearest_way(f, quantity, slots, &names);
+	/* no profiler can count what only the user knows (parts/cpu-common.formulas) */
+	const bool given = way && rfl_span_starts(rfl_span_of(f->slots[way->terms->slot[0]].name),
+						  RFL_METRIC_GIVEN);
+
+	if (quantity->impossible || !way || given) {
 		rfl_buf_puts(out, quantity->impossible      ? quantity->impossible
 				  : q == RFL_QUANTITY_FLOPS ? "none of its parts is known"
 				  : q == RFL_QUANTITY_DRAM
@@ -249,7 +253,6 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 					  : "no metric of these counters measures this quantity");
 		return;
 	}
-	const struct rfl_formula_way *way = nearest_way(f, quantity, slots, &names);
 	if (names.absent == 0) {
 		/* All metrics are present: a factor is unknown, or the result is not a count. */
 		rfl_formulas_eval(f, slots, value, NULL);
@@ -291,14 +294,6 @@ bool rfl_metric_is_legacy(const char *metric, size_t len)
 
 void rfl_formulas_free(struct rfl_formulas *f)
 {
-	if (!f)
-		return;
-	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
-		free(f->quantities[q].ways);
-	free(f->traps);
-	free(f->aliases);
-	rfl_keys_fini(&f->names);
-	free(f->slots);
-	rfl_arena_free(f->arena);
-	free(f);
+	if (f)
+		rfl_arena_free(f->arena);
 }

@@ -6,10 +6,15 @@
 #define RFL_PROFILE_IMPORT_IMPL_H
 
 #include "base/alloc.h"
+#include "base/input.h"
 #include "base/text.h"
 #include "profile/import/importer.h"
-#include "profile/import/input.h"
-#include "profile/keys.h"
+#include "base/keys.h"
+
+/* The ids and the other arguments of the rows of a list F(id, ...), such as columns and their
+ * titles. */
+#define RFL_LIST_ID(id, ...)  id,
+#define RFL_LIST_ROW(id, ...) { __VA_ARGS__ },
 
 /* The columns of a table; -1: absent. */
 struct rfl_columns {
@@ -28,7 +33,8 @@ struct rfl_import {
 	int64_t left_out;    /* skipped rows */
 
 	struct rfl_capture_builder *b;
-	struct rfl_arena *arena;  /* owns the strings that the builder borrows */
+	struct rfl_arena *arena;  /* owns this struct, and what the builder borrows */
+	struct rfl_span head;     /* the first bytes of the file, valid before the first line */
 	char delimiter;           /* between the fields of a record */
 	const struct rfl_span *f; /* fields of the current record */
 	size_t n;
@@ -52,6 +58,8 @@ enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, co
 enum rfl_rc rfl_import_bad_field(struct rfl_import *import, const char *column,
 				 struct rfl_span text, const char *what);
 enum rfl_rc rfl_import_bad_width(struct rfl_import *import);
+/** Skip an unreadable part of a file with a warning if keep_going is set, else fail with `why`. */
+enum rfl_rc rfl_import_leave_out(struct rfl_import *import, const struct rfl_err *why);
 void rfl_import_warn(struct rfl_import *import, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /** Warn that the profiler counted nothing, and give the message as the reason for each missing
@@ -75,11 +83,10 @@ static inline enum rfl_given rfl_import_give(struct rfl_import *import, const st
 }
 
 /** Add the launches of a kernel with their total time. @param block, grid  may be NULL */
-enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
-			     const char *grid, int64_t launches,
-			     const struct rfl_reading *time) RFL_WARN_UNUSED;
+void rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
+		      const char *grid, int64_t launches, const struct rfl_reading *time);
 
-/** Unless a name was certainly that of a kernel, add a note that other tables have these columns.
+/** Unless a name was certainly a kernel's, add a note that other tables have these columns.
  */
 void rfl_import_note_kernels(struct rfl_import *import, const char *others);
 
@@ -95,10 +102,6 @@ static inline bool rfl_import_is_rounded(double value, double half_digit)
 }
 
 /* ---- the current record ---- */
-
-/** Find the columns of a header. @param units  titles may be followed by a unit */
-void rfl_import_columns(const struct rfl_import *import, rfl_titles *titles, size_t n, bool units,
-			struct rfl_columns *ret);
 
 /** The i-th field, trimmed; empty if the row does not have it. */
 struct rfl_span rfl_import_cell(const struct rfl_import *import, int i);
@@ -142,6 +145,6 @@ bool rfl_span_starts_any(struct rfl_span s, const char *const *texts);
 
 extern const struct rfl_importer rfl_importer_ncu, rfl_importer_nvprof, rfl_importer_nsys,
 	rfl_importer_rocprof, rfl_importer_perf, rfl_importer_time, rfl_importer_likwid,
-	rfl_importer_counters;
+	rfl_importer_torch, rfl_importer_counters;
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * importer.c - the list of importers, the code they share (metrics by name, columns by title,
- * units), the choice of an importer for a file, and the loop that reads files and folders.
+ * units), the choice of an importer for a file, and the loop that reads files and directories.
  */
 #include "profile/import/importer.h"
 
@@ -17,12 +17,14 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "profile/capture/impl.h"
 #include "profile/import/impl.h"
 
 /* In the order of `roofline list importers`; if two are equally sure, the first reads the file. */
 static const struct rfl_importer *const importers[] = {
-	&rfl_importer_ncu,  &rfl_importer_nvprof, &rfl_importer_nsys,   &rfl_importer_rocprof,
-	&rfl_importer_perf, &rfl_importer_time,   &rfl_importer_likwid, &rfl_importer_counters,
+	&rfl_importer_ncu,     &rfl_importer_nvprof, &rfl_importer_nsys,
+	&rfl_importer_rocprof, &rfl_importer_perf,   &rfl_importer_time,
+	&rfl_importer_likwid,  &rfl_importer_torch,  &rfl_importer_counters,
 };
 
 const struct rfl_importer *rfl_importer_at(size_t i)
@@ -75,8 +77,7 @@ void rfl_import_warn(struct rfl_import *import, const char *fmt, ...)
 	warn(import->options, why.msg);
 }
 
-/* Skip an unreadable row or line with a warning if keep_going is set. */
-static enum rfl_rc leave_out(struct rfl_import *import, const struct rfl_err *why)
+enum rfl_rc rfl_import_leave_out(struct rfl_import *import, const struct rfl_err *why)
 {
 	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
 		return rfl_err_pass(import->err, why);
@@ -93,7 +94,7 @@ enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, co
 	va_start(ap, fmt);
 	(void)say(import, &why, import->in->line, column, fmt, ap);
 	va_end(ap);
-	return leave_out(import, &why);
+	return rfl_import_leave_out(import, &why);
 }
 
 enum rfl_rc rfl_import_bad_field(struct rfl_import *import, const char *column,
@@ -127,20 +128,16 @@ void rfl_import_note_kernels(struct rfl_import *import, const char *others)
 				 "the rows are read as kernels; %s have the same columns", others);
 }
 
-enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
-			     const char *grid, int64_t launches, const struct rfl_reading *time)
+void rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
+		      const char *grid, int64_t launches, const struct rfl_reading *time)
 {
 	char name[4096];
-	enum rfl_rc rc = rfl_capture_begin(import->b, RFL_RANGE_KERNEL,
-					   rfl_span_copy(kernel, name, sizeof(name)), block, grid,
-					   import->err);
 
-	if (rc != RFL_OK)
-		return rc;
+	rfl_capture_begin(import->b, RFL_RANGE_KERNEL, rfl_span_copy(kernel, name, sizeof(name)),
+			  block, grid);
 	import->any_kernel = import->any_kernel || is_kernel(kernel);
 	rfl_capture_launches(import->b, launches);
 	(void)rfl_import_give(import, time);
-	return RFL_OK;
 }
 
 void rfl_import_note_copies(struct rfl_import *import, double bytes, double seconds,
@@ -191,17 +188,19 @@ static bool is_title(struct rfl_span field, const char *title, struct rfl_span *
 	return true;
 }
 
-void rfl_import_columns(const struct rfl_import *import, rfl_titles *titles, size_t n, bool units,
-			struct rfl_columns *ret)
+/* Find the columns of a header. */
+static void find_columns(const struct rfl_importer *importer, const struct rfl_import *import,
+			 struct rfl_columns *ret)
 {
 	*ret = (struct rfl_columns){ .width = import->n };
-	assert(n <= RFL_ARRAY_LEN(ret->at));
-	for (size_t i = 0; i < n; i++) {
+	assert(importer->ntitles <= RFL_ARRAY_LEN(ret->at));
+	for (size_t i = 0; i < importer->ntitles; i++) {
 		ret->at[i] = -1;
-		for (const char *const *title = titles[i]; *title && ret->at[i] < 0; title++)
+		for (const char *const *title = importer->titles[i]; *title && ret->at[i] < 0;
+		     title++)
 			for (size_t k = 0; k < import->n && ret->at[i] < 0; k++)
 				if (is_title(rfl_span_trim(import->f[k]), *title,
-					     units ? &ret->unit[i] : NULL))
+					     importer->has_units ? &ret->unit[i] : NULL))
 					ret->at[i] = (int)k;
 	}
 }
@@ -300,18 +299,15 @@ bool rfl_span_starts_any(struct rfl_span s, const char *const *texts)
 
 const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *err)
 {
-	struct rfl_buf list = { 0 };
+	RFL_AUTO(buf) list = { 0 };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(importers); i++) {
-		if (strcmp(importers[i]->name, name) == 0) {
-			rfl_buf_fini(&list);
+		if (strcmp(importers[i]->name, name) == 0)
 			return importers[i];
-		}
 		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", importers[i]->name);
 	}
 	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "unknown importer '%s'; use one of: %s", name,
 		       rfl_buf_str(&list));
-	rfl_buf_fini(&list);
 	return NULL;
 }
 
@@ -355,7 +351,7 @@ static const struct rfl_importer *find_by_content(struct rfl_span head, int sure
 #define OTHER_TOOLS                                                                         \
 	"; use ncu, or, for kernel times, 'nsys stats --report cuda_gpu_kern_sum --format " \
 	"csv'"
-#define TIMELINE "a timeline of PyTorch's profiler or Chrome, which has no counters" OTHER_TOOLS
+#define TIMELINE "a Chrome trace without operators of torch.profiler" OTHER_TOOLS
 #define ROCPROF_TIMELINE                                                                  \
 	"the JSON timeline of rocprof, which has no counters; import its results.csv or " \
 	"results.stats.csv"
@@ -386,7 +382,6 @@ static const struct {
 		  "machine), or grant CAP_PERFMON" },
 	{ .has = "event syntax error: '",
 	  .what = "perf's message about an unknown event; see 'perf list'" },
-	{ .begin = "\x1f\x8b", .what = "compressed by gzip; decompress it with gunzip" },
 	{ .begin = "\xfd"
 		   "7zXZ",
 	  .what = "compressed by xz; decompress it with unxz" },
@@ -397,7 +392,8 @@ static const struct {
 	{ .begin = "<html", .what = WEB_PAGE },
 	{ .begin = "<", .has = "<html", .what = WEB_PAGE }, /* after "<?xml ...>" or a comment */
 	{ .has = "Self CPU %",
-	  .what = "a table of PyTorch's key_averages(), which has no counters" OTHER_TOOLS },
+	  .what = "a table of PyTorch's key_averages(), without shapes; import the file of "
+		  "export_chrome_trace()" },
 	{ .has = "Collection and Platform Info", .what = VTUNE },
 	{ .begin = "vtune: ", .what = VTUNE },
 	{ .begin = "Function\tCPU Time", .what = VTUNE },
@@ -420,7 +416,7 @@ static const struct {
 	  .has = "\"rocprofiler-sdk",
 	  .what = "the JSON output of rocprofv3" ROCPROF },
 	{ .has = "\"Node_Id\",\"Logical_Node_Id\"",
-	  .what = "rocprofv3's list of processors and GPUs, which has no kernels; use the file "
+	  .what = "rocprofv3's list of CPUs and GPUs, which has no kernels; use the file "
 		  "*_counter_collection.csv or *_kernel_trace.csv" },
 	{ .begin = "\"Domain\",\"Function\"",
 	  .what = "rocprofv3's trace of API calls; use the file *_kernel_trace.csv" },
@@ -496,8 +492,7 @@ static enum rfl_rc read_record(const struct rfl_importer *importer, struct rfl_i
 	if (import->n == 1 && first.len == 0)
 		return RFL_OK;
 	if (first.len == 0 || first.at[0] < '0' || first.at[0] > '9') {
-		rfl_import_columns(import, importer->titles, importer->ntitles, importer->has_units,
-				   &columns);
+		find_columns(importer, import, &columns);
 		enum rfl_rc rc = importer->table(import, &columns, &table);
 		if (rc != RFL_OK)
 			return rc;
@@ -530,8 +525,7 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 		    : rfl_input_line(import->in, &line, more, &why);
 	if (rc != RFL_OK) {
 		*more = true;
-		return importer->finished ? rfl_err_pass(import->err, &why)
-					  : leave_out(import, &why);
+		return rfl_import_leave_out(import, &why);
 	}
 	if (!*more)
 		return RFL_OK;
@@ -540,15 +534,57 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 	return importer->line ? importer->line(import, line) : RFL_OK;
 }
 
+/* Read all lines and records, and append the capture. */
+static enum rfl_rc read_all(const struct rfl_importer *importer, struct rfl_import *import)
+{
+	const char *formulas =
+		importer->choose_formulas ? importer->choose_formulas(import->head) : NULL;
+	const struct rfl_capture_spec spec = {
+		.source = importer->name,
+		.label = import->label,
+		.path = import->in->name,
+		.formulas = formulas ? formulas : importer->formulas,
+		.all_metrics = importer->all_metrics || import->options->all_metrics,
+	};
+	bool more = !importer->stream;
+	enum rfl_rc rc = RFL_OK;
+
+	import->b = rfl_capture_builder_new(&spec);
+	if (import->options->steps > 0)
+		rfl_capture_steps(import->b, import->options->steps, -1);
+	if (importer->begin)
+		importer->begin(import);
+	if (importer->stream)
+		rc = importer->stream(import);
+	while (rc == RFL_OK && more) {
+		rc = read_one(importer, import, &more);
+		if (rc == RFL_OK && import->b->excess) {
+			rc = rfl_capture__check(import->b, import->err);
+			if (import->err)
+				rfl_err_prefix(import->err, "%s:%zu", import->in->name,
+					       import->in->line);
+		}
+	}
+	if (rc == RFL_OK && importer->end)
+		rc = importer->end(import);
+	if (rc != RFL_OK) {
+		rfl_capture_builder_free(import->b);
+		return rc;
+	}
+	rfl_capture_left_out(import->b, import->left_out);
+	rc = rfl_capture_finish(import->b, import->to, import->err);
+	if (rc != RFL_OK && import->err)
+		rfl_err_prefix(import->err, "%s", import->in->name);
+	return rc;
+}
+
 /* Import an open file. @param known  set to whether an importer was found; may be NULL */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
 			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
 	const struct rfl_importer *importer = NULL, *looks = NULL;
-	const char *base = rfl_path_base(in->name), *dot = strrchr(base, '.');
+	struct rfl_span stem = rfl_span_of(rfl_path_base(in->name));
 	struct rfl_span head = { .at = "", .len = 0 };
-	const char *formulas = NULL;
-	bool more = true;
 	enum rfl_rc rc = RFL_ENOTFOUND;
 
 	if (!options->from || (importer = rfl_importer_find(options->from, err)))
@@ -563,65 +599,43 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 		return rc;
 	if (options->from && how_sure_is(importer, head) == 0)
 		looks = find_by_content(head, 0);
-	if (importer->choose_formulas)
-		formulas = importer->choose_formulas(head);
-	struct rfl_import *import = rfl_alloc_array(1, importer->size);
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
+	struct rfl_import *import = rfl_arena_array(arena, 1, importer->size);
 	*import = (struct rfl_import){ .in = in,
 				       .options = options,
 				       .to = to,
 				       .err = err,
-				       .arena = rfl_arena_new(),
+				       .arena = arena,
+				       .head = head,
 				       .delimiter = ',' };
-	/* The default label is the name of the file without its folder and last extension. */
-	import->label = options->label;
-	if (!import->label)
-		import->label = rfl_arena_printf(
-			import->arena, "%.*s",
-			(int)(dot && dot > base ? dot - base : (ptrdiff_t)strlen(base)), base);
-	const struct rfl_capture_spec spec = {
-		.source = importer->name,
-		.label = import->label,
-		.path = in->name,
-		.formulas = formulas ? formulas : importer->formulas,
-		.all_metrics = importer->all_metrics || options->all_metrics,
-	};
-	rc = rfl_capture_builder_new(&spec, &import->b, err);
-	if (rc == RFL_OK && options->steps > 0)
-		rfl_capture_steps(import->b, options->steps, -1);
-	if (rc == RFL_OK && importer->begin)
-		importer->begin(import, head);
-	while (rc == RFL_OK && more)
-		rc = read_one(importer, import, &more);
-	if (rc == RFL_OK)
-		rc = importer->end(import);
-	if (rc == RFL_OK && !importer->finished) {
-		rfl_capture_left_out(import->b, import->left_out);
-		rfl_capture_finish(import->b, to);
-	}
+	/* The default label is the name of the file without its directory, ".gz" and extension. */
+	if (rfl_span_ends(stem, ".gz"))
+		stem.len -= strlen(".gz");
+	for (size_t i = stem.len; i-- > 1;)
+		if (stem.at[i] == '.') {
+			stem.len = i;
+			break;
+		}
+	import->label = options->label ? options->label
+				       : rfl_arena_printf(arena, "%.*s", (int)stem.len, stem.at);
+	rc = importer->read ? importer->read(import) : read_all(importer, import);
 	if (rc == RFL_EFORMAT && err && looks && looks != importer && err->msg[0] != '\0') {
 		size_t at = strlen(err->msg);
 
 		(void)snprintf(err->msg + at, sizeof(err->msg) - at,
 			       "; its content matches the importer '%s'", looks->name);
 	}
-	if (importer->fini)
-		importer->fini(import);
-	rfl_keys_fini(&import->launches);
-	rfl_capture_builder_free(import->b); /* before the arena, which owns its strings */
-	rfl_arena_free(import->arena);
-	free(import);
 	return rc;
 }
 
 static enum rfl_rc import_one(const char *path, const struct rfl_import_options *options,
 			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
-	struct rfl_input *in = NULL;
-	enum rfl_rc rc = rfl_input_open(path, &in, err);
+	RFL_AUTOPTR(input) in = NULL;
+	enum rfl_rc rc = rfl_input_open_any(path, &in, err);
 
 	if (rc == RFL_OK)
 		rc = read_input(in, options, to, known, err);
-	rfl_input_close(in);
 	return rc;
 }
 
@@ -635,10 +649,9 @@ enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 			    const struct rfl_import_options *options, struct rfl_captures *to,
 			    struct rfl_err *err)
 {
-	struct rfl_input *in = rfl_input_open_text(text, len, name);
+	RFL_AUTOPTR(input) in = rfl_input_open_text(text, len, name);
 	enum rfl_rc rc = read_input(in, options, to, NULL, err);
 
-	rfl_input_close(in);
 	return rc;
 }
 
@@ -666,12 +679,12 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		struct rfl_err why = RFL_ERR_INIT, line = RFL_ERR_INIT;
-		char *path = rfl_path_join(dir, entries[i]->d_name);
+		RFL_AUTOFREE char *path = rfl_path_join(dir, entries[i]->d_name);
 		bool known = true;
 
 		if (rc == RFL_OK && rfl_dir_exists(path)) {
-			(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: skipped, because it is a folder",
-				       path);
+			(void)rfl_fail(&line, RFL_EFORMAT, 0,
+				       "%s: skipped, because it is a directory", path);
 			warn(options, line.msg);
 		} else if (rc == RFL_OK) {
 			rc = import_one(path, options, to, &known, &why);
@@ -683,7 +696,6 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 			if (rc != RFL_OK)
 				rc = rfl_err_pass(err, &why);
 		}
-		free(path);
 		free(entries[i]);
 	}
 	free(entries);

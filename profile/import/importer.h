@@ -35,15 +35,14 @@ struct rfl_sign {
 typedef const char *const rfl_titles[6];
 
 /* The importer of a format. Its state for a file is a struct that begins with struct rfl_import
- * (impl.h) and is zeroed before the first line. */
+ * (impl.h), is zeroed before the first line, and has all its memory in the arena. */
 struct rfl_importer {
 	const char *name;    /**< "ncu", "nvprof", "nsys", "rocprof", "perf", "time", "likwid",
-				"counters" */
+				"torch", "counters" */
 	const char *summary; /**< the commands that write the format */
 	const char *formulas;
 	/** The formulas of a file, by its first bytes; NULL, also as a result: `formulas`. */
 	const char *(*choose_formulas)(struct rfl_span head);
-	bool finished;    /**< end() appends the captures itself */
 	bool all_metrics; /**< keep metrics that no formula names */
 	bool has_passes;  /**< the profiler writes a file for each set of counters */
 	size_t size;      /**< size of the state */
@@ -52,8 +51,12 @@ struct rfl_importer {
 	 * result of `signs` and `detect`, either of which may be NULL. */
 	const struct rfl_sign *signs;
 	int (*detect)(struct rfl_span head);
-	/** Called with the first bytes of the file, before the first line; may be NULL. */
-	void (*begin)(struct rfl_import *import, struct rfl_span head);
+	/** Reads the whole file and appends the captures; NULL: the functions below do. */
+	enum rfl_rc (*read)(struct rfl_import *import);
+	/** Reads a file that has no lines or records; NULL: the functions below read the file. */
+	enum rfl_rc (*stream)(struct rfl_import *import);
+	/** Called before the first line; may be NULL. */
+	void (*begin)(struct rfl_import *import);
 	/** Whether `ahead` begins a CSV record, and not a line; NULL: the format has only lines. */
 	bool (*is_record)(const struct rfl_import *import, struct rfl_span ahead);
 	/** NULL: lines are ignored. */
@@ -68,9 +71,8 @@ struct rfl_importer {
 	/** A record, or a row of a table of a kind other than 0. */
 	enum rfl_rc (*record)(struct rfl_import *import);
 
-	/** Called after the last row; fails if there was none. */
+	/** Called after the last row; fails if there was none. NULL with stream(). */
 	enum rfl_rc (*end)(struct rfl_import *import);
-	void (*fini)(struct rfl_import *import); /**< may be NULL */
 };
 
 /** The i-th importer, or NULL past the last. */
@@ -92,7 +94,7 @@ enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
  * share. Values that both have are taken from the first. Warn if the launch counts differ. */
 enum rfl_rc rfl_import_join_passes(struct rfl_captures *c, const struct rfl_import_options *options,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
-/** Read the files of a folder in the order of their names; warn about unknown formats. */
+/** Read the files of a directory in the order of their names; warn about unknown formats. */
 enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *options,
 			   struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -2,12 +2,11 @@
  * likwid.c - imports the CSV of likwid-perfctr -O: for each group, or each region of the marker
  * API, a table of raw events and a table of metrics, with a column for each hardware thread.
  *
- * The formulas of processors use perf's names for raw events. If they use no event of a group,
+ * The formulas of CPUs use perf's names for raw events. If they use no event of a group,
  * likwid's own metrics (MFLOP/s x run time, GBytes) serve as estimates.
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -31,7 +30,7 @@ static const struct {
 	{ "CPU_CYCLES", "cycles", "cycle", 1.0 },
 	{ "CAS_COUNT_RD", "uncore_imc/cas_count_read/", "byte", 64.0 },
 	{ "CAS_COUNT_WR", "uncore_imc/cas_count_write/", "byte", 64.0 },
-	/* client processors */
+	/* client CPUs */
 	{ "DRAM_READS", "uncore_imc/data_reads/", "byte", 64.0 },
 	{ "DRAM_WRITES", "uncore_imc/data_writes/", "byte", 64.0 },
 	{ "RETIRED_SSE_AVX_FLOPS_ALL", "fp_ret_sse_avx_ops.all", "", 1.0 },
@@ -68,7 +67,7 @@ struct likwid {
 	struct rfl_import i;
 	enum table table;
 	struct sum *sums;
-	size_t nsums, cap;
+	size_t nsums;
 	double time;       /* the longest run time of a thread in the range */
 	double half_digit; /* half a unit of the last digit of `time` */
 	double by_metric[RFL_ARRAY_LEN(derived)];
@@ -90,23 +89,20 @@ static void clear(struct likwid *k)
 	k->name[0] = '\0';
 }
 
-static enum rfl_rc flush(struct likwid *k)
+static void flush(struct likwid *k)
 {
 	struct rfl_reading time = { .name = "duration_time", .unit = "s", .value = k->time };
 	char text[RFL_NUM_MAX];
 
 	if (k->name[0] == '\0')
-		return RFL_OK;
+		return;
 	if (rfl_import_is_rounded(k->time, k->half_digit)) {
 		time.validity = RFL_VALID_ESTIMATE;
 		time.reason = "rounded to the printed decimals";
 		rfl_capture_note(k->i.b, "likwid rounds the time of %s to within %s s", k->name,
 				 rfl_num_people(k->half_digit, 1, text));
 	}
-	enum rfl_rc rc =
-		rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, k->i.err);
-	if (rc != RFL_OK)
-		return rc;
+	rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL);
 	if (!isnan(k->time))
 		(void)rfl_import_give(&k->i, &time);
 	for (size_t i = 0; i < k->nsums; i++) {
@@ -137,7 +133,6 @@ static enum rfl_rc flush(struct likwid *k)
 			(void)rfl_import_give(&k->i, &r);
 	}
 	clear(k);
-	return RFL_OK;
 }
 
 /* Find perf's name of an event: "fp_arith_inst_retired.256b_packed_double" for
@@ -225,13 +220,12 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 	if (k->nsums >= EVENTS_MAX)
 		return rfl_import_refuse(&k->i, k->i.in->line, "more than %d events in a group",
 					 EVENTS_MAX);
-	rfl_reserve(&k->sums, &k->cap, k->nsums + 1);
 	scale = name_event(name, text, &unit);
 	for (s = k->sums; s < k->sums + k->nsums && strcmp(s->name, text) != 0; s++)
 		continue;
 	if (s == k->sums + k->nsums) {
-		k->nsums++;
-		*s = (struct sum){ .unit = unit };
+		s = rfl_arena_append(k->i.arena, &k->sums, &k->nsums);
+		s->unit = unit;
 		memcpy(s->name, text, sizeof(text));
 	}
 	s->value += sum * scale;
@@ -243,22 +237,21 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 }
 
 /* Begin a table: "TABLE,Group 1 Raw,MEM_DP,21", "TABLE,Region triad,Group 1 Metric,MEM_DP,18" */
-static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest)
+static void begin_table(struct likwid *k, struct rfl_span rest)
 {
 	struct rfl_span region = { .at = "", .len = 0 }, title, group;
 	char name[256];
-	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_span_next_field(&rest, ',', &title))
-		return RFL_OK;
+		return;
 	if (rfl_span_starts(title, "Region ")) {
 		region = rfl_span_from(title, strlen("Region "));
 		if (!rfl_span_next_field(&rest, ',', &title))
-			return RFL_OK;
+			return;
 	}
 	k->table = NO_TABLE;
 	if (!rfl_span_starts(title, "Group ") || !rfl_span_next_field(&rest, ',', &group))
-		return RFL_OK;
+		return;
 	if (region.len == 0)
 		rfl_span_copy(group, name, sizeof(name));
 	else if (rfl_span_starts(title, "Group 1 "))
@@ -272,13 +265,12 @@ static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest)
 		k->table = METRICS;
 	k->threads = 0;
 	if (k->table == NO_TABLE)
-		return RFL_OK;
+		return;
 	if (k->table == RAW || strcmp(name, k->name) != 0)
-		rc = flush(k);
+		flush(k);
 	(void)snprintf(k->name, sizeof(k->name), "%s", name[0] ? name : "process");
 	k->any = true;
 	k->regions = k->regions || region.len > 0;
-	return rc;
 }
 
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
@@ -289,8 +281,10 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 
 	if (!rfl_span_next_field(&rest, ',', &name) || name.len == 0)
 		return RFL_OK;
-	if (rfl_span_is(name, "TABLE"))
-		return begin_table(k, rest);
+	if (rfl_span_is(name, "TABLE")) {
+		begin_table(k, rest);
+		return RFL_OK;
+	}
 	if (rfl_span_is(name, "STRUCT") || rfl_span_starts(name, "-----"))
 		k->table = NO_TABLE;
 	if (rfl_span_is(name, "CPU name:")) {
@@ -309,7 +303,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 		while (rfl_span_next_field(&rest, ',', &field))
 			k->threads += rfl_span_starts(field, "HWThread ") ||
 				      rfl_span_starts(field, "Core ");
-		rfl_reserve(&k->times, &k->times_cap, k->threads);
+		rfl_arena_reserve(import->arena, &k->times, &k->times_cap, k->threads);
 		for (size_t i = 0; i < k->threads; i++)
 			k->times[i] = NAN;
 		return RFL_OK;
@@ -319,18 +313,17 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	return read_row(k, name, rest);
 }
 
-static void begin(struct rfl_import *import, struct rfl_span head)
+static void begin(struct rfl_import *import)
 {
-	(void)head;
 	clear((struct likwid *)import);
 }
 
 static enum rfl_rc end(struct rfl_import *import)
 {
 	struct likwid *k = (struct likwid *)import;
-	enum rfl_rc rc = flush(k);
 
-	if (rc == RFL_OK && !k->any)
+	flush(k);
+	if (!k->any)
 		return rfl_import_refuse(
 			import, 0,
 			"no likwid tables; run likwid-perfctr with -O, or with -o FILE.csv");
@@ -338,13 +331,7 @@ static enum rfl_rc end(struct rfl_import *import)
 		rfl_capture_note(
 			import->b,
 			"the total is the sum of the regions; nested regions are counted twice");
-	return rc;
-}
-
-static void fini(struct rfl_import *import)
-{
-	free(((struct likwid *)import)->sums);
-	free(((struct likwid *)import)->times);
+	return RFL_OK;
 }
 
 static const struct rfl_sign signs[] = {
@@ -364,5 +351,4 @@ const struct rfl_importer rfl_importer_likwid = {
 	.begin = begin,
 	.line = read_line,
 	.end = end,
-	.fini = fini,
 };

@@ -2,7 +2,6 @@
  * ncu.c - imports the CSV of Nsight Compute's command line: finds the tables between ncu's messages
  * and the application's output, reads their rows, and explains why there is no table.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -83,14 +82,6 @@ static char header_of(struct rfl_span line, size_t *skip)
 	return *skip < line.len ? ',' : 0;
 }
 
-static void close_table(struct rfl_ncu *n)
-{
-	n->open = n->bad = false;
-	free(n->table.metrics);
-	free(n->table.used);
-	n->table = (struct rfl_ncu_table){ .display_name = -1 };
-}
-
 /* Read the current record as a header. */
 static enum rfl_rc read_header(struct rfl_ncu *n)
 {
@@ -136,8 +127,8 @@ static enum rfl_rc read_header(struct rfl_ncu *n)
 	if (t->layout != RFL_NCU_WIDE)
 		return RFL_OK;
 	/* The titles of a wide page are metrics; they are requested once the chip is known. */
-	t->metrics = rfl_alloc_array(t->ncolumns, sizeof(*t->metrics));
-	t->used = rfl_alloc_array(t->ncolumns, sizeof(*t->used));
+	t->metrics = rfl_arena_array(n->i.arena, t->ncolumns, sizeof(*t->metrics));
+	t->used = rfl_arena_array(n->i.arena, t->ncolumns, sizeof(*t->used));
 	for (size_t i = 0; i < t->ncolumns; i++) {
 		struct rfl_ncu_metric *m = &t->metrics[i];
 
@@ -160,7 +151,7 @@ static void look_ahead(struct rfl_ncu *n)
 
 	if (rfl_input_peek(n->i.in, RFL_INPUT_HEAD, &text, NULL) != RFL_OK)
 		return;
-	struct rfl_input *in = rfl_input_open_text(text.at, text.len, "");
+	RFL_AUTOPTR(input) in = rfl_input_open_text(text.at, text.len, "");
 	while (more && n->convention.decimal == 0) {
 		const enum rfl_rc rc =
 			rfl_input_record(in, n->i.delimiter, &n->i.f, &n->i.n, &more, NULL);
@@ -179,22 +170,21 @@ static void look_ahead(struct rfl_ncu *n)
 			n->convention.assumed = false; /* no value has been used yet */
 		}
 	}
-	rfl_input_close(in);
 }
 
 static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char delimiter)
 {
-	struct rfl_input *in = rfl_input_open_text(line.at, line.len, n->i.in->name);
+	RFL_AUTOPTR(input) in = rfl_input_open_text(line.at, line.len, n->i.in->name);
 	bool more = true;
 
-	close_table(n);
+	n->open = n->bad = false;
+	n->table = (struct rfl_ncu_table){ .display_name = -1 };
 	n->table.quoted = line.at[0] == '"';
 	n->i.delimiter = delimiter;
 	n->tables++;
 	enum rfl_rc rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, n->i.err);
 	if (rc == RFL_OK)
 		rc = read_header(n);
-	rfl_input_close(in);
 	if (rc == RFL_OK && n->table.layout != RFL_NCU_WIDE && n->convention.decimal == 0)
 		look_ahead(n);
 	return rc;
@@ -224,9 +214,10 @@ static struct rfl_ncu_metric *find_metric(struct rfl_ncu *n)
 		unit = rfl_ncu__keep(n, unit);
 		const char *const key[] = { section.at, name.at, unit.at };
 		i = rfl_keys_add(&n->metric_keys, n->i.arena, key, sizeof(key), NULL) - 1;
-		rfl_reserve(&n->metrics, &n->metrics_cap, i + 1);
 		if (i == n->nmetrics)
-			rfl_ncu__metric_init(n, &n->metrics[n->nmetrics++], section, name, unit);
+			rfl_ncu__metric_init(
+				n, rfl_arena_append(n->i.arena, &n->metrics, &n->nmetrics), section,
+				name, unit);
 		if (n->last < n->nmetrics)
 			n->metrics[n->last].next = i;
 	}
@@ -493,29 +484,13 @@ static enum rfl_rc end(struct rfl_import *import)
 				 n->text_report ? "an ncu report, not CSV" : "no ncu table");
 }
 
-static void begin(struct rfl_import *import, struct rfl_span head)
+static void begin(struct rfl_import *import)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 
-	(void)head;
 	n->last = SIZE_MAX;
 	n->table.display_name = -1;
 	n->first_error = n->cause = (struct rfl_err)RFL_ERR_INIT;
-}
-
-static void fini(struct rfl_import *import)
-{
-	struct rfl_ncu *n = (struct rfl_ncu *)import;
-
-	close_table(n);
-	rfl_keys_fini(&n->metric_keys);
-	rfl_keys_fini(&n->texts);
-	free(n->metrics);
-	rfl_keys_fini(&n->processes);
-	free(n->summarized);
-	rfl_buf_fini(&n->identity);
-	rfl_buf_fini(&n->units_warned);
-	rfl_buf_fini(&n->previous);
 }
 
 static const struct rfl_sign signs[] = {
@@ -551,5 +526,4 @@ const struct rfl_importer rfl_importer_ncu = {
 	.line = read_line,
 	.record = read_record,
 	.end = end,
-	.fini = fini,
 };

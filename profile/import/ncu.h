@@ -5,7 +5,6 @@
 #ifndef RFL_PROFILE_IMPORT_NCU_H
 #define RFL_PROFILE_IMPORT_NCU_H
 
-#include "base/buf.h"
 #include "profile/chips.h"
 #include "profile/import/impl.h"
 
@@ -123,13 +122,13 @@ struct rfl_ncu {
 	size_t tables;
 
 	struct rfl_ncu_metric *metrics; /* of long tables and summaries */
-	size_t nmetrics, metrics_cap, last;
+	size_t nmetrics, last;
 	struct rfl_keys metric_keys; /* their sections, names and units */
 	struct rfl_keys texts;       /* interned */
 
-	struct rfl_buf identity, previous; /* the fields that identify the launch of a row */
-	bool open, bad;                    /* open: a launch is open; bad: its rows are skipped */
-	bool follows;                      /* the previous row belonged to the open launch */
+	uint64_t identity; /* hash of the fields that identify the launch of a row */
+	bool open, bad;    /* open: a launch is open; bad: its rows are skipped */
+	bool follows;      /* the previous row belonged to the open launch */
 	int64_t process, id;
 	int64_t launches, bad_rows;
 	double invocations; /* summary: launches of the open kernel */
@@ -148,10 +147,10 @@ struct rfl_ncu {
 	size_t other_page_line;
 	bool text_report;
 
-	int64_t rounded, legacy;     /* number of such cells */
-	const char *legacy_name;     /* the first nvprof metric; in the arena */
-	struct rfl_buf units_warned; /* unknown units that were reported */
-	double worst;                /* largest relative rounding error of the cells */
+	int64_t rounded, legacy;      /* number of such cells */
+	const char *legacy_name;      /* the first nvprof metric; in the arena */
+	struct rfl_keys units_warned; /* unknown units that were reported */
+	double worst;                 /* largest relative rounding error of the cells */
 	bool not_whole_warned, no_units;
 };
 

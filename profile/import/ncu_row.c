@@ -210,6 +210,7 @@ void rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 {
 	size_t at = name.len;
 	struct rfl_span inner;
+	bool added;
 
 	*m = (struct rfl_ncu_metric){ .section = section,
 				      .name = name,
@@ -234,11 +235,11 @@ void rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 		return;
 	/* A metric in a formula needs a known unit. For other metrics, warn once per unit. */
 	m->refused = rfl_formulas_slot(n->i.b->formulas, name.at, name.len) >= 0;
-	if (m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
-		return;
-	rfl_buf_printf(&n->units_warned, "%s\n", m->unit_text.at);
-	rfl_import_warn(&n->i, "'%s' is not a known unit; values are not converted",
-			m->unit_text.at);
+	if (!m->refused)
+		(void)rfl_keys_add(&n->units_warned, n->i.arena, unit.at, unit.len, &added);
+	if (!m->refused && added)
+		rfl_import_warn(&n->i, "'%s' is not a known unit; values are not converted",
+				m->unit_text.at);
 }
 
 /* --- cells ----------------------------------------------------------------------------------- */
@@ -407,18 +408,16 @@ static bool keep_identity(struct rfl_ncu *n)
 						       RFL_NCU_GRID,    RFL_NCU_DEVICE,
 						       RFL_NCU_CC };
 	const size_t count = n->table.layout == RFL_NCU_SUMMARY ? RFL_ARRAY_LEN(columns) : 2;
-	const struct rfl_buf before = n->identity;
+	uint64_t identity = 0;
 
-	n->identity = n->previous;
-	n->previous = before;
-	rfl_buf_reset(&n->identity);
 	for (size_t i = 0; i < count; i++) {
 		const struct rfl_span f = rfl_ncu__field(n, columns[i]);
 
-		rfl_buf_append(&n->identity, f.at, f.len);
-		rfl_buf_putc(&n->identity, '\n');
+		identity = rfl_hash64(rfl_hash64(identity, f.at, f.len), "\n", 1);
 	}
-	return (n->open || n->bad) && strcmp(rfl_buf_str(&before), rfl_buf_str(&n->identity)) == 0;
+	const bool same = identity == n->identity;
+	n->identity = identity;
+	return (n->open || n->bad) && same;
 }
 
 /* Skip the rows of an invalid launch, with one warning. */
@@ -447,7 +446,7 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 		return refuse_launch(n, "Process ID", process, "is not a process ID");
 	const uint32_t at =
 		rfl_keys_add(&n->processes, n->i.arena, &n->process, sizeof(n->process), &is_new);
-	rfl_reserve(&n->summarized, &n->summarized_cap, at);
+	rfl_arena_reserve(n->i.arena, &n->summarized, &n->summarized_cap, at);
 	if (is_new)
 		n->summarized[at - 1] = summary;
 	if (n->summarized[at - 1] != summary)
@@ -468,7 +467,7 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	    number.value != floor(number.value))
 		return refuse_launch(n, "Invocations", times, "is not a launch count");
 	n->invocations = number.value;
-	if (rfl_import_launch(&n->i, n->process, rfl_hash64(0, n->identity.data, n->identity.len)))
+	if (rfl_import_launch(&n->i, n->process, n->identity))
 		return RFL_OK;
 	return refuse_launch(n, "Kernel Name", rfl_ncu__field(n, RFL_NCU_KERNEL),
 			     "was already read; keep its rows together, and one page of a report");
@@ -505,7 +504,6 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 						       RFL_NCU_GRID };
 	struct rfl_span texts[RFL_ARRAY_LEN(columns)];
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
-	struct rfl_err why; /* large, so not cleared for every launch */
 
 	if (keep_identity(n))
 		return RFL_OK;
@@ -521,13 +519,9 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 			text = rfl_span_of(summary ? "(all kernels)" : "(no name)");
 		texts[i] = rfl_ncu__keep(n, text);
 	}
-	why.rc = RFL_OK;
-	rc = rfl_capture_begin(n->i.b, RFL_RANGE_KERNEL, texts[0].at,
-			       texts[1].len > 0 ? texts[1].at : NULL,
-			       texts[2].len > 0 ? texts[2].at : NULL, &why);
-	if (rc != RFL_OK)
-		return rfl_fail(n->i.err, rc, 0, "%s:%zu: %s", n->i.in->name, n->i.in->line,
-				why.msg);
+	rfl_capture_begin(n->i.b, RFL_RANGE_KERNEL, texts[0].at,
+			  texts[1].len > 0 ? texts[1].at : NULL,
+			  texts[2].len > 0 ? texts[2].at : NULL);
 	n->open = true;
 	n->launches++;
 	if (summary)

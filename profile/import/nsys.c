@@ -44,12 +44,8 @@ enum table {
 	F(BLOCK_X, "BlkX")                                           \
 	F(BLOCK_Y, "BlkY")                                           \
 	F(BLOCK_Z, "BlkZ")
-#define F(id, ...) id,
-enum column { COLUMN_LIST(F) COLUMNS };
-#undef F
-#define F(id, ...) { __VA_ARGS__ },
-static rfl_titles titles[] = { COLUMN_LIST(F) };
-#undef F
+enum column { COLUMN_LIST(RFL_LIST_ID) COLUMNS };
+static rfl_titles titles[] = { COLUMN_LIST(RFL_LIST_ROW) };
 
 struct nsys {
 	struct rfl_import i;
@@ -182,9 +178,9 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 		time.validity = RFL_VALID_ESTIMATE;
 		time.reason = "average x count; nsys rounds the average to 0.1 ns";
 	}
-	return rfl_import_times(&k->i, rfl_import_field(&k->i, NAME),
-				shape(k, BLOCK, BLOCK_X, block), shape(k, GRID, GRID_X, grid),
-				(int64_t)count, &time);
+	rfl_import_times(&k->i, rfl_import_field(&k->i, NAME), shape(k, BLOCK, BLOCK_X, block),
+			 shape(k, GRID, GRID_X, grid), (int64_t)count, &time);
+	return RFL_OK;
 }
 
 static enum rfl_rc read_row(struct rfl_import *import)
@@ -253,11 +249,10 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 }
 
 /* nsys names a file after its report: "report1_mpi_event_sum.csv". */
-static void begin(struct rfl_import *import, struct rfl_span head)
+static void begin(struct rfl_import *import)
 {
 	const struct rfl_span file = rfl_span_of(rfl_path_base(import->in->name));
 
-	(void)head;
 	name_report((struct nsys *)import, file.at, rfl_span_find(file, "."));
 }
 

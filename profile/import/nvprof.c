@@ -6,8 +6,6 @@
  * total of a count is average x invocations. Memory copies and fills are added up in a note.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -44,12 +42,8 @@ enum table {
 	F(BLOCK, "Block X")           \
 	F(BLOCK_Y, "Block Y")         \
 	F(BLOCK_Z, "Block Z")
-#define F(id, title) id,
-enum column { COLUMN_LIST(F) COLUMNS };
-#undef F
-#define F(id, title) { title },
-static rfl_titles titles[] = { COLUMN_LIST(F) };
-#undef F
+enum column { COLUMN_LIST(RFL_LIST_ID) COLUMNS };
+static rfl_titles titles[] = { COLUMN_LIST(RFL_LIST_ROW) };
 
 struct nvprof {
 	struct rfl_import i;
@@ -163,7 +157,7 @@ static enum rfl_rc begin_table(struct rfl_import *import, const struct rfl_colum
 		return RFL_OK;
 	/* All other columns are metrics. */
 	k->device_given = true;
-	rfl_reserve(&k->metric, &k->metric_cap, import->n);
+	rfl_arena_reserve(import->arena, &k->metric, &k->metric_cap, import->n);
 	for (size_t i = 0; i < import->n; i++) {
 		struct rfl_span name = rfl_span_trim(import->f[i]);
 		bool wanted = name.len > 0;
@@ -196,16 +190,14 @@ static void give_device(struct nvprof *k)
 	k->device_given = true; /* the builder accepts it only before the first metric */
 }
 
-static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t launches)
+static void open_range(struct nvprof *k, struct rfl_span kernel, int64_t launches)
 {
 	rfl_span_copy(kernel, k->kernel, sizeof(k->kernel));
 	rfl_span_copy(rfl_import_field(&k->i, DEVICE), k->device, sizeof(k->device));
 	give_device(k);
-	enum rfl_rc rc =
-		rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL, k->i.err);
-	k->open = rc == RFL_OK;
+	rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL);
 	rfl_capture_launches(k->i.b, launches);
-	return rc;
+	k->open = true;
 }
 
 /* Read a row: a metric over the invocations of a kernel. */
@@ -216,7 +208,6 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 	struct rfl_reading r = { .validity = RFL_VALID };
 	char text[sizeof(k->kernel)], name[256];
 	double launches;
-	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_import_launches(many, &launches))
 		return rfl_import_bad_field(&k->i, titles[INVOCATIONS][0], many, "a launch count");
@@ -225,9 +216,7 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 		    0 ||
 	    strcmp(rfl_span_copy(rfl_import_field(&k->i, DEVICE), text, sizeof(k->device)),
 		   k->device) != 0)
-		rc = open_range(k, rfl_import_field(&k->i, KERNEL), (int64_t)launches);
-	if (rc != RFL_OK)
-		return rc;
+		open_range(k, rfl_import_field(&k->i, KERNEL), (int64_t)launches);
 	enum kind kind = read_value(average, &r.value, &r.unit);
 	if (kind == NO_VALUE)
 		return rfl_import_bad_field(&k->i, titles[AVERAGE][0], average, "a value");
@@ -267,8 +256,9 @@ static struct rfl_span without_correlation(struct rfl_span name)
 
 static enum rfl_rc launch_row(struct nvprof *k)
 {
-	enum rfl_rc rc = open_range(k, without_correlation(rfl_import_field(&k->i, KERNEL)), 1);
+	enum rfl_rc rc = RFL_OK;
 
+	open_range(k, without_correlation(rfl_import_field(&k->i, KERNEL)), 1);
 	for (size_t i = 0; i < k->i.n && rc == RFL_OK; i++) {
 		const char *unit, *reason = NULL;
 		double value = NAN;
@@ -315,9 +305,10 @@ static enum rfl_rc time_row(struct nvprof *k)
 		return RFL_OK;
 	}
 	give_device(k);
-	return rfl_import_times(&k->i, trace ? without_correlation(name) : name,
-				rfl_import_shape(&k->i, BLOCK, block),
-				rfl_import_shape(&k->i, GRID, grid), (int64_t)calls, &time);
+	rfl_import_times(&k->i, trace ? without_correlation(name) : name,
+			 rfl_import_shape(&k->i, BLOCK, block), rfl_import_shape(&k->i, GRID, grid),
+			 (int64_t)calls, &time);
+	return RFL_OK;
 }
 
 static enum rfl_rc read_row(struct rfl_import *import)
@@ -451,11 +442,6 @@ static enum rfl_rc end(struct rfl_import *import)
 	return RFL_OK;
 }
 
-static void fini(struct rfl_import *import)
-{
-	free(((struct nvprof *)import)->metric);
-}
-
 static const struct rfl_sign signs[] = {
 	{ NULL, { "== NVPROF is profiling " }, 95 },
 	{ NULL, { "\"Device\",\"Kernel\",\"Invocations\"" }, 95 },
@@ -481,5 +467,4 @@ const struct rfl_importer rfl_importer_nvprof = {
 	.table = begin_table,
 	.record = read_row,
 	.end = end,
-	.fini = fini,
 };

@@ -4,25 +4,26 @@
  * launches, because formulas are sums; the launch counts must be equal.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "profile/capture/impl.h"
 #include "profile/import/importer.h"
 
 /* Whether a capture has a known metric that `other` lacks. */
-static bool has_more(const struct rfl_capture *c, const struct rfl_capture *other)
+static bool has_more(struct rfl_arena *arena, const struct rfl_capture *c,
+		     const struct rfl_capture *other)
 {
-	for (size_t i = 0; i < c->nranges; i++)
-		for (size_t m = 0; m < c->ranges[i].nmetrics; m++) {
-			const struct rfl_metric *metric = &c->ranges[i].metrics[m];
-			bool there = isnan(metric->value);
+	struct rfl_keys names = { 0 };
+	bool added = false;
 
-			for (size_t k = 0; k < other->nranges && !there; k++)
-				for (size_t n = 0; n < other->ranges[k].nmetrics && !there; n++)
-					there = strcmp(other->ranges[k].metrics[n].name,
-						       metric->name) == 0;
-			if (!there)
+	for (const struct rfl_range *r = other->ranges; r < other->ranges + other->nranges; r++)
+		for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++)
+			(void)rfl_keys_add(&names, arena, m->name, strlen(m->name), NULL);
+	for (const struct rfl_range *r = c->ranges; r < c->ranges + c->nranges; r++)
+		for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++) {
+			if (!isnan(m->value))
+				(void)rfl_keys_add(&names, arena, m->name, strlen(m->name), &added);
+			if (added)
 				return true;
 		}
 	return false;
@@ -42,14 +43,12 @@ static const char *common_formulas(const struct rfl_capture *a, const struct rfl
 		       : NULL;
 }
 
-static enum rfl_rc add_range(struct rfl_capture_builder *b, const struct rfl_range *r,
-			     const struct rfl_range *joined, struct rfl_err *err)
+static void add_range(struct rfl_capture_builder *b, const struct rfl_range *r,
+		      const struct rfl_range *joined)
 {
 	const struct rfl_range *const both[] = { r, joined };
-	enum rfl_rc rc = rfl_capture_begin(b, r->kind, r->name, r->block, r->grid, err);
 
-	if (rc != RFL_OK)
-		return rc;
+	rfl_capture_begin(b, r->kind, r->name, r->block, r->grid);
 	rfl_capture_launches(b, r->launches);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(both); i++)
 		for (size_t k = 0; both[i] && k < both[i]->nmetrics; k++) {
@@ -58,15 +57,15 @@ static enum rfl_rc add_range(struct rfl_capture_builder *b, const struct rfl_ran
 			rfl_capture_put(b, m->name, m->unit, m->value, m->validity, m->pass,
 					m->reason);
 		}
-	return RFL_OK;
 }
 
 /* Two captures, and for each range of the first the matching one of the second, or NULL. */
 struct pair {
 	const struct rfl_capture *a, *b;
 	const char *formulas;
-	const struct rfl_range **same; /* owned */
-	bool *used;                    /* owned: ranges of `b` that are in `same` */
+	const struct rfl_range **same;
+	bool *used; /* ranges of `b` that are in `same` */
+	struct rfl_arena *arena;
 };
 
 /* A range by kind, name, block and grid: its number, from 1. */
@@ -83,17 +82,16 @@ static uint32_t number_of(struct rfl_keys *kernels, struct rfl_arena *arena,
  * the first kernel with a different launch count. */
 static size_t pair_kernels(struct pair *p, const struct rfl_range **differs)
 {
-	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_keys kernels = { 0 };
 	size_t n = 0;
 
 	/* ranges of a capture differ in kind, name, block or grid: those of `b` are numbered in
 	 * order */
 	for (size_t i = 0; i < p->b->nranges; i++)
-		(void)number_of(&kernels, arena, &p->b->ranges[i]);
+		(void)number_of(&kernels, p->arena, &p->b->ranges[i]);
 	for (size_t i = 0; i < p->a->nranges && !*differs; i++) {
 		const struct rfl_range *r = &p->a->ranges[i];
-		const uint32_t number = number_of(&kernels, arena, r);
+		const uint32_t number = number_of(&kernels, p->arena, r);
 
 		if (number > p->b->nranges)
 			continue;
@@ -103,8 +101,6 @@ static size_t pair_kernels(struct pair *p, const struct rfl_range **differs)
 		p->used[number - 1] = true;
 		n++;
 	}
-	rfl_keys_fini(&kernels);
-	rfl_arena_free(arena);
 	return *differs ? 0 : n;
 }
 
@@ -117,27 +113,22 @@ static enum rfl_rc join(const struct pair *p, struct rfl_captures *to, struct rf
 					       .path = a->path,
 					       .formulas = p->formulas,
 					       .all_metrics = true };
-	struct rfl_capture_builder *builder = NULL;
-	enum rfl_rc rc = rfl_capture_builder_new(&spec, &builder, err);
+	struct rfl_capture_builder *builder = rfl_capture_builder_new(&spec);
 
-	for (size_t i = 0; i < a->nranges && rc == RFL_OK; i++)
-		rc = add_range(builder, &a->ranges[i], p->same[i], err);
-	for (size_t i = 0; i < b->nranges && rc == RFL_OK; i++)
+	for (size_t i = 0; i < a->nranges; i++)
+		add_range(builder, &a->ranges[i], p->same[i]);
+	for (size_t i = 0; i < b->nranges; i++)
 		if (!p->used[i])
-			rc = add_range(builder, &b->ranges[i], NULL, err);
-	if (rc == RFL_OK) {
-		for (size_t i = 0; i < a->nnotes; i++)
-			rfl_capture_note(builder, "%s", a->notes[i]);
-		for (size_t i = 0; i < b->nnotes; i++)
-			rfl_capture_note(builder, "%s", b->notes[i]);
-		rfl_capture_note(builder, "joined with the counters of %s", b->path);
-		rfl_capture_steps(builder, a->steps, (a->passes < 1 ? 1 : a->passes) + 1);
-		rfl_capture_left_out(builder, a->rows_left_out + b->rows_left_out);
-		builder->capture.unused_metrics = a->unused_metrics + b->unused_metrics;
-		rfl_capture_finish(builder, to);
-	}
-	rfl_capture_builder_free(builder);
-	return rc;
+			add_range(builder, &b->ranges[i], NULL);
+	for (size_t i = 0; i < a->nnotes; i++)
+		rfl_capture_note(builder, "%s", a->notes[i]);
+	for (size_t i = 0; i < b->nnotes; i++)
+		rfl_capture_note(builder, "%s", b->notes[i]);
+	rfl_capture_note(builder, "joined with the counters of %s", b->path);
+	rfl_capture_steps(builder, a->steps, (a->passes < 1 ? 1 : a->passes) + 1);
+	rfl_capture_left_out(builder, a->rows_left_out + b->rows_left_out);
+	builder->capture.unused_metrics = a->unused_metrics + b->unused_metrics;
+	return rfl_capture_finish(builder, to, err);
 }
 
 /* Join captures i < j if they are passes of one run; the join replaces both. */
@@ -150,12 +141,13 @@ static enum rfl_rc join_pair(struct rfl_captures *c, size_t i, size_t j,
 	size_t n = c->n;
 	enum rfl_rc rc = RFL_OK;
 
-	if (strcmp(p.a->label, p.b->label) != 0 || !(p.formulas = common_formulas(p.a, p.b)) ||
-	    !has_more(p.a, p.b) || !has_more(p.b, p.a))
+	if (strcmp(p.a->label, p.b->label) != 0 || !(p.formulas = common_formulas(p.a, p.b)))
 		return RFL_OK;
-	p.same = rfl_alloc_array(p.a->nranges, sizeof(*p.same));
-	p.used = rfl_alloc_array(p.b->nranges, sizeof(*p.used));
-	if (pair_kernels(&p, &differs) > 0)
+	p.arena = rfl_arena_new();
+	p.same = rfl_arena_array(p.arena, p.a->nranges, sizeof(*p.same));
+	p.used = rfl_arena_array(p.arena, p.b->nranges, sizeof(*p.used));
+	if (has_more(p.arena, p.a, p.b) && has_more(p.arena, p.b, p.a) &&
+	    pair_kernels(&p, &differs) > 0)
 		rc = join(&p, c, err);
 	if (differs && options->warn) {
 		(void)rfl_fail(&why, RFL_EFORMAT, 0,
@@ -165,16 +157,13 @@ static enum rfl_rc join_pair(struct rfl_captures *c, size_t i, size_t j,
 		options->warn(why.msg, options->ctx);
 	}
 	if (rc == RFL_OK && c->n > n) {
-		rfl_arena_free(c->arenas[i]);
-		rfl_arena_free(c->arenas[j]);
+		rfl_arena_free(p.a->arena);
+		rfl_arena_free(p.b->arena);
 		c->captures[i] = c->captures[n];
-		c->arenas[i] = c->arenas[n];
 		c->n = n - 1;
 		memmove(&c->captures[j], &c->captures[j + 1], (n - 1 - j) * sizeof(*c->captures));
-		memmove(&c->arenas[j], &c->arenas[j + 1], (n - 1 - j) * sizeof(*c->arenas));
 	}
-	free(p.same);
-	free(p.used);
+	rfl_arena_free(p.arena);
 	return rc;
 }
 

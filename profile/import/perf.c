@@ -1,7 +1,7 @@
 /*
  * perf.c - imports the output of perf stat. perf_forms.c reads the rows of its three formats. This
- * file adds up the rows of an event over intervals and processors for each PMU, then over the PMUs.
- * The kinds of cores of a hybrid processor are weighted by their shares of the time.
+ * file adds up the rows of an event over intervals and CPUs for each PMU, then over the PMUs.
+ * The kinds of cores of a hybrid CPU are weighted by their shares of the time.
  *
  * perf has already scaled its values to the whole time. A value that was scaled from less than half
  * of the time is refused.
@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -19,14 +18,14 @@
 #define EVENT_MAX   1024
 #define LEAST_SHARE 50.0 /* percent of the time */
 
-/* An event on one of its PMUs: hybrid processors have two for their cores, and memory controllers
+/* An event on one of its PMUs: hybrid CPUs have two for their cores, and memory controllers
  * have many. Counts in user mode and in kernel mode are separate parts. */
 struct rfl_perf_part {
 	const char *event, *unit, *pmu, *modifiers;
 	double value, running, half_digit;
 	double raw;    /* the count before perf scaled it */
 	double shares; /* percent of the time, summed over the rows */
-	bool placed;   /* rows are for single processors or sockets */
+	bool placed;   /* rows are for single CPUs or sockets */
 	int64_t counted, not_counted, not_supported;
 };
 
@@ -71,18 +70,13 @@ static const struct rfl_unit units[] = {
 	{ "C", "C", 1.0 },
 };
 
-/* Find the name of an event in the formulas; false: the unit is unknown. "cpu_core/instructions/"
- * becomes "instructions" on cpu_core, and "uncore_imc_3/cas_count_read/" becomes
- * "uncore_imc/cas_count_read/" on uncore_imc_3. Raw event codes of cores are unchanged. */
-static bool name_event(struct rfl_span event, struct rfl_span unit, struct name *ret)
+/* Split an event into its name in the formulas, its PMU and its modifiers.
+ * "cpu_core/instructions/" becomes "instructions" on cpu_core, and "uncore_imc_3/cas_count_read/"
+ * becomes "uncore_imc/cas_count_read/" on uncore_imc_3. Raw event codes of cores are unchanged. */
+static void split_event(struct rfl_span event, struct name *ret)
 {
-	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
-	size_t slash, n = event.len;
-	bool core;
+	size_t n = event.len;
 
-	ret->name[0] = ret->pmu[0] = ret->modifiers[0] = '\0';
-	ret->unit = "";
-	ret->scale = 1.0;
 	/* modifiers: ":u", ":ukP", "/u" */
 	while (n > 0 && strchr("ukhGHpPSDWeIb", event.at[n - 1]) && event.at[n - 1] != '\0')
 		n--;
@@ -90,23 +84,22 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 		rfl_span_copy(rfl_span_from(event, n), ret->modifiers, sizeof(ret->modifiers));
 		event.len = event.at[n - 1] == ':' ? n - 1 : n;
 	}
-	slash = n = rfl_span_find(event, "/");
+	const size_t slash = n = rfl_span_find(event, "/");
 	struct rfl_span pmu = { .at = event.at, .len = slash };
 	struct rfl_span body = rfl_span_from(event, slash + 1);
-	if (slash == event.len || !rfl_span_ends(event, "/") || body.len < 1) {
-		rfl_span_copy(event, ret->name, sizeof(ret->name));
-		goto named;
-	}
+	rfl_span_copy(event, ret->name, sizeof(ret->name));
+	if (slash == event.len || !rfl_span_ends(event, "/") || body.len < 1)
+		return;
 	body.len--;
-	core = rfl_span_is(pmu, "cpu") || rfl_span_starts(pmu, "cpu_") ||
-	       rfl_span_starts(pmu, "armv");
+	const bool core = rfl_span_is(pmu, "cpu") || rfl_span_starts(pmu, "cpu_") ||
+			  rfl_span_starts(pmu, "armv");
 	if (!rfl_span_is(pmu, "cpu")) /* "cpu" is the PMU of events without a PMU */
 		rfl_span_copy(pmu, ret->pmu, sizeof(ret->pmu));
 	if ((core && !memchr(body.at, '=', body.len)) ||
 	    (rfl_span_is(pmu, "amd_df") &&
 	     rfl_span_starts(body, "dram_channel_data_controller_"))) {
 		rfl_span_copy(body, ret->name, sizeof(ret->name));
-		goto named;
+		return;
 	}
 	while (n > 0 && pmu.at[n - 1] >= '0' && pmu.at[n - 1] <= '9')
 		n--;
@@ -114,7 +107,17 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 		pmu.len = n - 1;
 	(void)snprintf(ret->name, sizeof(ret->name), "%.*s/%.*s/", (int)pmu.len, pmu.at,
 		       (int)body.len, body.at);
-named:
+}
+
+/* Find the name of an event in the formulas; false: the unit is unknown. */
+static bool name_event(struct rfl_span event, struct rfl_span unit, struct name *ret)
+{
+	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
+
+	ret->name[0] = ret->pmu[0] = ret->modifiers[0] = '\0';
+	ret->unit = "";
+	ret->scale = 1.0;
+	split_event(event, ret);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(aliases); i++)
 		if (strcmp(ret->name, aliases[i].alias) == 0) {
 			(void)snprintf(ret->name, sizeof(ret->name), "%s", aliases[i].name);
@@ -163,8 +166,7 @@ static struct rfl_perf_part *part_of(struct rfl_perf *k, const struct name *name
 		if (strcmp(p->event, name->name) == 0 && strcmp(p->pmu, name->pmu) == 0 &&
 		    strcmp(p->modifiers, name->modifiers) == 0)
 			return p;
-	rfl_reserve(&k->parts, &k->cap, k->nparts + 1);
-	p = &k->parts[k->nparts++];
+	p = rfl_arena_append(k->i.arena, &k->parts, &k->nparts);
 	*p = (struct rfl_perf_part){
 		.event = rfl_arena_strdup(k->i.arena, name->name),
 		.unit = name->unit,
@@ -237,7 +239,7 @@ struct merged {
 	const char *only; /* the only kind of core with the event, which ran part of the time */
 };
 
-/* Whether perf counted processors, not a process: then every kind of core counts all the time. */
+/* Whether perf counted CPUs, not a process: then every kind of core counts all the time. */
 static bool is_of_processors(const struct rfl_perf *k)
 {
 	return strcmp(k->command, "system wide") == 0 || strncmp(k->command, "CPU(s) ", 7) == 0;
@@ -330,10 +332,10 @@ static void give_event(struct rfl_perf *k, const struct rfl_perf_part *first)
 	long long missing = (long long)(m.all.not_counted + m.all.not_supported);
 	if (strcmp(r.name, "cpu-clock") == 0 &&
 	    (is_of_processors(k) || strcmp(k->command, "process") == 0)) {
-		r.reason = "may be the time of all processors, busy or idle (perf -a); count "
+		r.reason = "may be the time of all CPUs, busy or idle (perf -a); count "
 			   "task-clock";
 	} else if (m.all.counted == 0 && m.all.not_counted == 0) {
-		r.reason = "perf: <not supported> by this processor or virtual machine";
+		r.reason = "perf: <not supported> by this CPU or virtual machine";
 	} else if (m.all.counted == 0) {
 		r.reason = "perf: <not counted>: never scheduled; count fewer events at once";
 	} else if (m.unclear) {
@@ -375,13 +377,13 @@ static void give_event(struct rfl_perf *k, const struct rfl_perf_part *first)
 
 static void empty(struct rfl_perf *k)
 {
-	rfl_keys_fini(&k->rows);
+	k->rows = (struct rfl_keys){ 0 };
 	k->nparts = 0;
 	k->elapsed = k->user = k->system = k->cpus_utilized = NAN;
 	k->open = k->intervals = false;
 }
 
-static enum rfl_rc flush(struct rfl_perf *k)
+static void flush(struct rfl_perf *k)
 {
 	const struct rfl_perf_part *clock = find_event(k, "task-clock");
 	size_t of_clock = 0; /* number of parts of the clock event */
@@ -390,10 +392,11 @@ static enum rfl_rc flush(struct rfl_perf *k)
 		{ .name = "user_time", .unit = "s", .value = k->user },
 		{ .name = "system_time", .unit = "s", .value = k->system },
 	};
-	enum rfl_rc rc = RFL_OK;
 
-	if (!k->open || (k->nparts == 0 && isnan(k->elapsed)))
-		goto done;
+	if (!k->open || (k->nparts == 0 && isnan(k->elapsed))) {
+		empty(k);
+		return;
+	}
 	/* -x and -j print no elapsed time, but the ratio of a clock to it. */
 	clock = clock ? clock : find_event(k, "cpu-clock");
 	for (size_t i = 0; clock && i < k->nparts; i++)
@@ -405,27 +408,23 @@ static enum rfl_rc flush(struct rfl_perf *k)
 				  "to the events";
 	}
 	k->any = true;
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
-	for (size_t i = 0; i < k->nparts && rc == RFL_OK; i++)
+	rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL);
+	for (size_t i = 0; i < k->nparts; i++)
 		if (find_event(k, k->parts[i].event) == &k->parts[i])
 			give_event(k, &k->parts[i]);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(times) && rc == RFL_OK; i++)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(times); i++)
 		if (!isnan(times[i].value) && !find_event(k, times[i].name))
 			(void)rfl_import_give(&k->i, &times[i]);
 	if (k->intervals)
 		rfl_capture_note(k->i.b, "the values of all intervals are added up");
-done:
 	empty(k);
-	return rc;
 }
 
-enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command)
+void rfl_perf__begin(struct rfl_perf *k, struct rfl_span command)
 {
-	enum rfl_rc rc = flush(k);
-
+	flush(k);
 	k->open = true;
 	rfl_span_copy(command, k->command, sizeof(k->command));
-	return rc;
 }
 
 static int detect(struct rfl_span head)
@@ -435,13 +434,13 @@ static int detect(struct rfl_span head)
 	return rfl_perf__form(head, &form);
 }
 
-static void begin(struct rfl_import *import, struct rfl_span head)
+static void begin(struct rfl_import *import)
 {
 	struct rfl_perf *k = (struct rfl_perf *)import;
 
 	empty(k);
-	k->decimal = rfl_perf__decimal(head);
-	(void)rfl_perf__form(head, &k->form);
+	k->decimal = rfl_perf__decimal(import->head);
+	(void)rfl_perf__form(import->head, &k->form);
 	if (k->form != rfl_perf__text) { /* the text has a header for each block */
 		k->open = true;
 		(void)snprintf(k->command, sizeof(k->command), "process");
@@ -458,18 +457,12 @@ static enum rfl_rc end(struct rfl_import *import)
 	struct rfl_perf *k = (struct rfl_perf *)import;
 
 	k->any = false; /* the last block must contain events */
-	enum rfl_rc rc = flush(k);
-	if (rc == RFL_OK && !k->any)
+	flush(k);
+	if (!k->any)
 		return rfl_import_refuse(
 			import, 0,
 			"no events; expected the output of perf stat, with or without -x or -j");
-	return rc;
-}
-
-static void fini(struct rfl_import *import)
-{
-	empty((struct rfl_perf *)import);
-	free(((struct rfl_perf *)import)->parts);
+	return RFL_OK;
 }
 
 const struct rfl_importer rfl_importer_perf = {
@@ -481,5 +474,4 @@ const struct rfl_importer rfl_importer_perf = {
 	.begin = begin,
 	.line = read_line,
 	.end = end,
-	.fini = fini,
 };

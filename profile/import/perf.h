@@ -6,10 +6,10 @@
 
 enum rfl_perf_state { RFL_PERF_COUNTED, RFL_PERF_NOT_COUNTED, RFL_PERF_NOT_SUPPORTED };
 
-/* A row of perf's output: an event on one PMU, one socket or processor, in one interval. */
+/* A row of perf's output: an event on one PMU, one socket or CPU, in one interval. */
 struct rfl_perf_row {
 	struct rfl_span event, unit;
-	struct rfl_span place; /* processor, socket or thread; empty: all */
+	struct rfl_span place; /* CPU, socket or thread; empty: all */
 	struct rfl_span time;  /* end of the interval; empty: there is only one */
 	enum rfl_perf_state state;
 	double value;
@@ -26,7 +26,7 @@ struct rfl_perf {
 	struct rfl_import i;
 	rfl_perf_form *form;
 	struct rfl_perf_part *parts; /* parts of events, in the order of the file */
-	size_t nparts, cap;
+	size_t nparts;
 	struct rfl_keys rows; /* part, time and place of the rows of the block */
 	char command[256];
 	double elapsed, user, system;
@@ -41,7 +41,7 @@ struct rfl_perf {
 };
 
 /** Begin a block, and end the previous one. */
-enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command) RFL_WARN_UNUSED;
+void rfl_perf__begin(struct rfl_perf *k, struct rfl_span command);
 /** Add a row to the block. */
 enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row) RFL_WARN_UNUSED;
 /** Whether a unit is known, or empty. */

@@ -89,7 +89,7 @@ static bool begins_number(struct rfl_span word)
 	return (word.len > 0 && rfl_span_number_len(word) == word.len) || rfl_span_is(word, "<not");
 }
 
-/* Split the words before '#': [time] [socket [processors]] value [unit] event. */
+/* Split the words before '#': [time] [socket [CPUs]] value [unit] event. */
 static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_row *row,
 			struct rfl_span *value)
 {
@@ -106,7 +106,7 @@ static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_ro
 		row->place = word;
 		if (!rfl_span_next_word(&line, &word) || !begins_number(word))
 			return false;
-		/* Skip the number of processors in "S0  2  43.13 msec task-clock". */
+		/* Skip the number of CPUs in "S0  2  43.13 msec task-clock". */
 		ahead = line;
 		if (!rfl_span_is(word, "<not") && rfl_span_next_word(&ahead, &more) &&
 		    begins_number(more)) {
@@ -180,7 +180,6 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 	double *const to[] = { &k->elapsed, &k->user, &k->system };
 	struct rfl_span trimmed = rfl_span_trim(line), name, word;
 	bool comment = rfl_span_starts(trimmed, "#"), again;
-	enum rfl_rc rc;
 
 	/* for example "Performance counter stats for 'sleep 1' (3 runs):" */
 	if (rfl_span_has(line, header)) {
@@ -198,16 +197,18 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 		} else if (rfl_span_ends(name, ":")) {
 			name.len--;
 		}
-		rc = rfl_perf__begin(k, name);
-		if (rc == RFL_OK && rfl_span_has(line, " runs)"))
+		rfl_perf__begin(k, name);
+		if (rfl_span_has(line, " runs)"))
 			rfl_capture_note(k->i.b, "%s", averages);
-		return rc;
+		return RFL_OK;
 	}
 	if (comment && rfl_span_has(line, interval_header)) {
 		again = k->begun && k->interval_text;
 		k->begun = k->interval_text = true;
 		/* perf repeats its header on a terminal. */
-		return again ? RFL_OK : rfl_perf__begin(k, rfl_span_of("process"));
+		if (!again)
+			rfl_perf__begin(k, rfl_span_of("process"));
+		return RFL_OK;
 	}
 	if (!k->begun || comment)
 		return RFL_OK;
@@ -232,7 +233,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 
 /* --- -x -------------------------------------------------------------------------------------- */
 
-/* A row is [time,][socket,[processors,]]value,unit,event,[variation %,]run time,percent running
+/* A row is [time,][socket,[CPUs,]]value,unit,event,[variation %,]run time,percent running
  * [,variation %][,metric,unit]. perf quotes nothing. */
 
 #define FIELDS_MAX 24
@@ -287,7 +288,7 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 		   place.at[place.len - 1] <= '9' && !is_value(place) &&
 		   rfl_span_number_len(place) == 0;
 	size_t i = (size_t)f->interval + f->place;
-	/* Skip the number of processors: a unit cannot be a number. */
+	/* Skip the number of CPUs: a unit cannot be a number. */
 	if (f->place && is_value(at(f, i)) && is_value(at(f, i + 1)))
 		i++;
 	f->value = is_value(at(f, i)) && is_event(at(f, i + 2), at(f, i + 1)) ? i : FIELDS_MAX;
@@ -410,52 +411,28 @@ static double real_of(const json_t *row, const char *key)
 	return json_is_string(v) && rfl_span_number(text_of(row, key), &ret) ? ret : NAN;
 }
 
-/* Read a line: an object with strings as values. */
-static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
+/* Read an object, whose values are strings. */
+static enum rfl_rc json_row(struct rfl_perf *k, const json_t *o)
 {
 	static const char *const places[] = { "cpu", "core", "die", "socket", "node", "thread" };
-	struct rfl_err why = RFL_ERR_INIT;
+	const struct rfl_span value = text_of(o, "counter-value");
 	struct rfl_perf_row row = no_row;
-	struct rfl_span value;
 	char time[64];
-	json_t *o = NULL;
 
-	line = rfl_span_trim(line);
-	if (line.len == 0 || line.at[0] != '{')
-		return RFL_OK;
-	enum rfl_rc rc = rfl_json_loads(line.at, line.len, "", &o, &why);
-	if (rc != RFL_OK || !json_is_object(o)) {
-		json_decref(o);
-		/* a decimal comma: `"pcnt-running" : 85,00` */
-		for (size_t i = 2; i + 1 < line.len; i++)
-			if (line.at[i] == ',' && line.at[i - 1] >= '0' && line.at[i - 1] <= '9' &&
-			    line.at[i + 1] >= '0' && line.at[i + 1] <= '9')
-				return rfl_import_refuse(&k->i, k->i.in->line,
-							 "decimal commas are not valid JSON; run "
-							 "perf with LC_ALL=C");
-		return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a JSON object of perf%s",
-					  RFL_SPAN_ARG(line),
-					  k->i.in->torn ? ": the file is cut off" : "");
-	}
-	value = text_of(o, "counter-value");
 	row.event = text_of(o, "event");
 	row.unit = text_of(o, "unit");
 	row.running = real_of(o, "pcnt-running");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && row.place.len == 0; i++)
 		row.place = text_of(o, places[i]);
-	if (row.event.len == 0) {
-		if (json_object_get(o, "counter-value")) /* otherwise it is a metric */
-			rc = rfl_import_bad_row(&k->i, "event", "is missing");
-		goto done;
-	}
+	if (row.event.len == 0) /* without a value it is a metric */
+		return !json_object_get(o, "counter-value")
+			       ? RFL_OK
+			       : rfl_import_bad_row(&k->i, "event", "is missing");
 	row.state = state_of(value);
 	if (row.state == RFL_PERF_COUNTED)
 		row.value = real_of(o, "counter-value");
-	if (row.state == RFL_PERF_COUNTED && isnan(row.value)) {
-		rc = rfl_import_bad_row(&k->i, "counter-value", "'%.*s' is not a number",
-					RFL_SPAN_ARG(value));
-		goto done;
-	}
+	if (row.state == RFL_PERF_COUNTED && isnan(row.value))
+		return rfl_import_bad_field(&k->i, "counter-value", value, "a number");
 	if (rfl_span_is(text_of(o, "metric-unit"), "CPUs utilized"))
 		row.cpus_utilized = real_of(o, "metric-value");
 	if (json_object_get(o, "interval")) {
@@ -464,10 +441,33 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 		(void)snprintf(time, sizeof(time), "%.9f", k->elapsed);
 		row.time = rfl_span_of(time);
 	}
-	rc = rfl_perf__row(k, &row);
-done:
+	return rfl_perf__row(k, &row);
+}
+
+static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	json_t *o = NULL;
+
+	line = rfl_span_trim(line);
+	if (line.len == 0 || line.at[0] != '{')
+		return RFL_OK;
+	enum rfl_rc rc = rfl_json_loads(line.at, line.len, "", &o, &why);
+	if (rc == RFL_OK && json_is_object(o)) {
+		rc = json_row(k, o);
+		json_decref(o);
+		return rc;
+	}
 	json_decref(o);
-	return rc;
+	/* a decimal comma: `"pcnt-running" : 85,00` */
+	for (size_t i = 2; i + 1 < line.len; i++)
+		if (line.at[i] == ',' && line.at[i - 1] >= '0' && line.at[i - 1] <= '9' &&
+		    line.at[i + 1] >= '0' && line.at[i + 1] <= '9')
+			return rfl_import_refuse(&k->i, k->i.in->line,
+						 "decimal commas are not valid JSON; run perf with "
+						 "LC_ALL=C");
+	return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a JSON object of perf%s",
+				  RFL_SPAN_ARG(line), k->i.in->torn ? ": the file is cut off" : "");
 }
 
 int rfl_perf__form(struct rfl_span head, rfl_perf_form **ret)

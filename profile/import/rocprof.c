@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -47,12 +46,8 @@ enum table {
 	F(GROUP_Z, "Workgroup_Size_Z")                                       \
 	F(CALLS, "Calls")                                                    \
 	F(TOTAL, "TotalDurationNs")
-#define F(id, ...) id,
-enum column { COLUMN_LIST(F) COLUMNS };
-#undef F
-#define F(id, ...) { __VA_ARGS__ },
-static rfl_titles titles[] = { COLUMN_LIST(F) };
-#undef F
+enum column { COLUMN_LIST(RFL_LIST_ID) COLUMNS };
+static rfl_titles titles[] = { COLUMN_LIST(RFL_LIST_ROW) };
 
 /* Columns of dispatches that are not counters, in upper or lower case. rocprof-compute appends the
  * number of a pass: "wave_size_3". */
@@ -92,7 +87,7 @@ struct rocprof {
 	} * counters;
 	size_t counters_cap;
 	struct cell *cells;
-	size_t cells_cap, ncells;
+	size_t cells_cap;
 	int *touched; /* the ids of the open dispatch */
 	size_t touched_cap, ntouched;
 	struct rfl_keys channels; /* names of instances, "TCC_HIT[3]" */
@@ -102,7 +97,7 @@ struct rocprof {
 	} * channel;
 	size_t channel_cap;
 
-	bool open, begun; /* begun: `process` and `dispatch` are those of a row of this table */
+	bool open, begun; /* begun: `process` and `dispatch` come from a row of this table */
 	int64_t process;
 	uint64_t dispatch;
 	char agent[64];
@@ -146,9 +141,7 @@ static int counter_id(struct rocprof *k, struct rfl_span title, enum form *form)
 	rfl_span_copy(title, name, sizeof(name));
 	int id = name[0] == '\0' ? -1 : rfl_capture_metric_id(k->i.b, name, strlen(name), "");
 	if (id >= 0)
-		rfl_reserve(&k->cells, &k->cells_cap, (size_t)id + 1);
-	for (; id >= 0 && k->ncells <= (size_t)id; k->ncells++)
-		k->cells[k->ncells] = (struct cell){ 0 };
+		rfl_arena_reserve(k->i.arena, &k->cells, &k->cells_cap, (size_t)id + 1);
 	return id;
 }
 
@@ -166,7 +159,7 @@ static bool is_repeated(const struct rocprof *k, size_t column)
 /* Request the counters of a table with a column for each. */
 static void find_counters(struct rocprof *k, const struct rfl_columns *columns)
 {
-	rfl_reserve(&k->counters, &k->counters_cap, k->i.n);
+	rfl_arena_reserve(k->i.arena, &k->counters, &k->counters_cap, k->i.n);
 	for (size_t i = 0; i < k->i.n; i++) {
 		const struct rfl_span title = rfl_span_trim(k->i.f[i]);
 		bool known = is_other(title) || is_repeated(k, i);
@@ -232,7 +225,7 @@ static bool set_counter(struct rocprof *k, int id, enum form form, double value)
 	bool same = true;
 
 	if (!cell->has[WHOLE] && !cell->has[SUM] && !cell->has[INSTANCE]) {
-		rfl_reserve(&k->touched, &k->touched_cap, k->ntouched + 1);
+		rfl_arena_reserve(k->i.arena, &k->touched, &k->touched_cap, k->ntouched + 1);
 		k->touched[k->ntouched++] = id;
 	}
 	if (form == INSTANCE)
@@ -326,7 +319,7 @@ static bool find_channel(struct rocprof *k, struct rfl_span name, double value, 
 	bool added;
 	const uint32_t number = rfl_keys_add(&k->channels, k->i.arena, name.at, name.len, &added);
 
-	rfl_reserve(&k->channel, &k->channel_cap, number);
+	rfl_arena_reserve(k->i.arena, &k->channel, &k->channel_cap, number);
 	struct channel *c = &k->channel[number - 1];
 	const bool found = !added && c->row == k->rows;
 	*same = !found || c->value == value || (isnan(c->value) && isnan(value));
@@ -336,7 +329,7 @@ static bool find_channel(struct rocprof *k, struct rfl_span name, double value, 
 }
 
 /* Begin the dispatch of a row. Grids are in threads in the file and in blocks in the capture. */
-static enum rfl_rc open_dispatch(struct rocprof *k)
+static void open_dispatch(struct rocprof *k)
 {
 	const double threads = read_size(k, GRID), per_block = read_size(k, GROUP);
 	char name[4096], block[RFL_NUM_MAX], grid[RFL_NUM_MAX], agent[sizeof(k->agent)];
@@ -349,15 +342,13 @@ static enum rfl_rc open_dispatch(struct rocprof *k)
 		(void)snprintf(block, sizeof(block), "%.0f", per_block);
 	if (threads > 0 && per_block > 0)
 		(void)snprintf(grid, sizeof(grid), "%.0f", ceil(threads / per_block));
-	enum rfl_rc rc = rfl_capture_begin(
+	rfl_capture_begin(
 		k->i.b, RFL_RANGE_KERNEL,
 		rfl_span_copy(kernel_name(rfl_import_field(&k->i, KERNEL)), name, sizeof(name)),
-		per_block > 0 ? block : NULL, threads > 0 && per_block > 0 ? grid : NULL, k->i.err);
-	k->open = rc == RFL_OK;
+		per_block > 0 ? block : NULL, threads > 0 && per_block > 0 ? grid : NULL);
+	k->open = true;
 	k->rows++;
-	if (k->open)
-		give_time(k);
-	return rc;
+	give_time(k);
 }
 
 /* Set the counters of a row with a column for each. Columns that no formula uses may be text. */
@@ -376,7 +367,8 @@ static enum rfl_rc set_counters(struct rocprof *k)
 		k->counted = true;
 		(void)set_counter(k, k->counters[i].id, k->counters[i].form, value);
 	}
-	return open_dispatch(k);
+	open_dispatch(k);
+	return RFL_OK;
 }
 
 /* Set the counter of a row of COUNTERS. */
@@ -387,14 +379,11 @@ static enum rfl_rc set_one_counter(struct rocprof *k, bool new)
 	enum form form;
 	double value;
 	bool found = false, same = true;
-	enum rfl_rc rc = RFL_OK;
 
 	if (!read_value(text, &value))
 		return rfl_import_bad_field(&k->i, titles[VALUE][0], text, "a number");
 	if (new)
-		rc = open_dispatch(k);
-	if (rc != RFL_OK)
-		return rc;
+		open_dispatch(k);
 	k->counted = true;
 	const int id = counter_id(k, name, &form);
 	if (id >= 0 && form == INSTANCE)
@@ -452,7 +441,7 @@ static bool is_elsewhere(struct rfl_span file)
 	return found && !rfl_span_has(file, "kernel");
 }
 
-/* Whether a name is that of an API call, a copy or a marker. Functions of HIP and RCCL are
+/* Whether a name belongs to an API call, a copy or a marker. Functions of HIP and RCCL are
  * hipMemcpy, ncclAllReduce, ..., without the parentheses of most kernels. */
 static bool is_call(struct rfl_span name)
 {
@@ -515,7 +504,8 @@ static enum rfl_rc statistics_row(struct rocprof *k)
 	time.value /= 1e9;
 	k->rows++;
 	k->statistics = true;
-	return rfl_import_times(&k->i, kernel_name(name), NULL, NULL, (int64_t)calls, &time);
+	rfl_import_times(&k->i, kernel_name(name), NULL, NULL, (int64_t)calls, &time);
+	return RFL_OK;
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
@@ -553,9 +543,8 @@ static const char *choose_formulas(struct rfl_span head)
 	return NULL;
 }
 
-static void begin(struct rfl_import *import, struct rfl_span head)
+static void begin(struct rfl_import *import)
 {
-	(void)head;
 	((struct rocprof *)import)->elsewhere =
 		is_elsewhere(rfl_span_of(rfl_path_base(import->in->name)));
 }
@@ -576,21 +565,9 @@ static enum rfl_rc end(struct rfl_import *import)
 	if (k->several_agents)
 		rfl_capture_note(import->b, "the kernels of several GPUs are added up");
 	if (k->timed && k->counted)
-		rfl_capture_note(import->b,
-				 "while it counts, rocprof runs one kernel at a time: times may "
-				 "differ from those of a run");
+		rfl_capture_note(import->b, "while it counts, rocprof runs one kernel at a time: "
+					    "times may differ from the times in a run");
 	return RFL_OK;
-}
-
-static void fini(struct rfl_import *import)
-{
-	struct rocprof *k = (struct rocprof *)import;
-
-	rfl_keys_fini(&k->channels);
-	free(k->channel);
-	free(k->counters);
-	free(k->cells);
-	free(k->touched);
 }
 
 static const struct rfl_sign signs[] = {
@@ -619,5 +596,4 @@ const struct rfl_importer rfl_importer_rocprof = {
 	.table = begin_table,
 	.record = read_row,
 	.end = end,
-	.fini = fini,
 };

@@ -24,14 +24,10 @@
 	F(CYCLES, "cycles", "cycle")                  \
 	F(FOOTPRINT, "peak_memory_footprint", "byte") \
 	F(WINDOW, "measured_window", "s")
-#define F(id, name, unit) id,
-enum figure { FIGURE_LIST(F) FIGURES };
-#undef F
-#define F(id, name, unit) { name, unit },
+enum figure { FIGURE_LIST(RFL_LIST_ID) FIGURES };
 static const struct {
 	const char *name, *unit;
-} figures[] = { FIGURE_LIST(F) };
-#undef F
+} figures[] = { FIGURE_LIST(RFL_LIST_ROW) };
 
 enum form {
 	GNU,   /* time -v: "<label>: <value>" */
@@ -175,17 +171,17 @@ static bool is_same_process(const struct block *k)
 	return true;
 }
 
-static enum rfl_rc flush(struct block *k)
+static void flush(struct block *k)
 {
 	char number[RFL_NUM_MAX];
 
 	if (!k->open)
-		return RFL_OK;
+		return;
 	if (k->form == SHELL && is_same_process(k)) {
-		rfl_capture_note(k->i.b, "the shell's times are those of the process before them, "
+		rfl_capture_note(k->i.b, "the shell's times describe the process before them, "
 					 "and are counted once");
 		clear(k);
-		return RFL_OK;
+		return;
 	}
 	for (size_t i = 0; i < FIGURES; i++) {
 		k->before[i] = k->form == SHELL ? (double)NAN : k->value[i];
@@ -201,10 +197,7 @@ static enum rfl_rc flush(struct block *k)
 	}
 	if (isnan(k->value[ELAPSED]))
 		rfl_capture_note(k->i.b, "%s: no elapsed time: the block is cut off", k->command);
-	enum rfl_rc rc =
-		rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
-	if (rc != RFL_OK)
-		return rc;
+	rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL);
 	for (size_t i = 0; i < FIGURES; i++) {
 		struct rfl_reading r = { .name = figures[i].name, .unit = figures[i].unit };
 
@@ -221,18 +214,16 @@ static enum rfl_rc flush(struct block *k)
 		rfl_capture_note(k->i.b, "%s: the largest resident set is %s bytes", k->command,
 				 rfl_num_full(k->value[MAX_RSS], number));
 	clear(k);
-	return RFL_OK;
 }
 
-static enum rfl_rc open_block(struct block *k, enum form form)
+static void open_block(struct block *k, enum form form)
 {
 	double window = k->open ? NAN : k->value[WINDOW];
-	enum rfl_rc rc = flush(k);
 
+	flush(k);
 	k->form = form;
 	k->any = k->open = k->mine = true;
 	k->value[WINDOW] = window;
-	return rc;
 }
 
 static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span text)
@@ -270,20 +261,19 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 
 	if (rfl_span_starts(line, command)) {
 		struct rfl_span name = rfl_span_from(line, strlen(command));
-		enum rfl_rc rc = open_block(k, GNU);
 
+		open_block(k, GNU);
 		if (name.len > 1 && name.at[0] == '"' && name.at[name.len - 1] == '"')
 			name = (struct rfl_span){ .at = name.at + 1, .len = name.len - 2 };
 		rfl_span_copy(name, k->command, sizeof(k->command));
-		return rc;
+		return RFL_OK;
 	}
 	const struct label *l = find_label(GNU, line);
-	enum rfl_rc rc = RFL_OK;
 	/* An excerpt may lack the command. */
 	if (l && !k->open && (l->figure == USER || l->figure == SYSTEM || l->figure == ELAPSED))
-		rc = open_block(k, GNU);
+		open_block(k, GNU);
 	if (l && k->open)
-		return rc == RFL_OK ? take(k, l, rfl_span_from(line, strlen(l->text))) : rc;
+		return take(k, l, rfl_span_from(line, strlen(l->text)));
 	k->mine = rfl_span_starts_any(line, notes);
 	if (k->mine)
 		rfl_capture_note(k->i.b, "%.*s", RFL_SPAN_ARG(line));
@@ -330,10 +320,10 @@ static bool is_bsd_times(struct rfl_span line, struct rfl_span numbers[PAIRS_MAX
 static enum rfl_rc take_times(struct block *k, enum form form, struct rfl_span real,
 			      struct rfl_span user, struct rfl_span sys)
 {
-	enum rfl_rc rc = open_block(k, form);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = take(k, &labels[0], real);
+	open_block(k, form);
+	rc = take(k, &labels[0], real);
 	if (rc == RFL_OK)
 		rc = take(k, &labels[1], user);
 	return rc == RFL_OK ? take(k, &labels[2], sys) : rc;
@@ -358,7 +348,6 @@ static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 {
 	struct rfl_span word;
-	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_span_next_word(&line, &word))
 		return RFL_OK;
@@ -371,8 +360,8 @@ static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 	    !(is_duration(line) || (number && !begins)))
 		return RFL_OK;
 	if (begins)
-		rc = open_block(k, SHELL);
-	return rc ? rc : take(k, l, line);
+		open_block(k, SHELL);
+	return take(k, l, line);
 }
 
 /* Every word of the two default lines ends in the name of its figure; "(0major+132minor)pagefaults"
@@ -380,9 +369,11 @@ static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 {
 	bool first = rfl_span_has(line, "elapsed ") && rfl_span_has(line, "system ");
-	enum rfl_rc rc = first ? open_block(k, BRIEF) : RFL_OK;
 	struct rfl_span word, part;
+	enum rfl_rc rc = RFL_OK;
 
+	if (first)
+		open_block(k, BRIEF);
 	k->mine = first || (k->open && rfl_span_has(line, "minor)pagefaults "));
 	while (k->mine && rc == RFL_OK && rfl_span_next_word(&line, &word)) {
 		if (word.at[0] == '(')
@@ -415,11 +406,10 @@ static enum rfl_rc zsh_line(struct block *k, struct rfl_span line)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-static void begin(struct rfl_import *import, struct rfl_span head)
+static void begin(struct rfl_import *import)
 {
 	struct block *k = (struct block *)import;
 
-	(void)head;
 	clear(k);
 	memcpy(k->before, k->value, sizeof(k->before));
 }
@@ -456,10 +446,10 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 static enum rfl_rc end(struct rfl_import *import)
 {
 	struct block *k = (struct block *)import;
-	enum rfl_rc rc = flush(k);
 
-	if (rc != RFL_OK || k->any)
-		return rc;
+	flush(k);
+	if (k->any)
+		return RFL_OK;
 	return rfl_import_refuse(import, 0,
 				 "no times; expected the output of 'time -v' (GNU), 'time -l' "
 				 "(BSD, macOS) or a shell's 'time'");

@@ -1,5 +1,5 @@
 /*
- * events.c - tables of processors and of their events. Sources of the codes: the lists of Intel,
+ * events.c - tables of CPUs and of their events. Sources of the codes: the lists of Intel,
  * AMD and Arm in the kernel (tools/perf/pmu-events), and likwid's groups (groups/zen3, zen5, ...).
  */
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "profile/perf/impl.h"
 
 #define NOT_KNOWN   "is not in the table of events: its FLOPs are not counted"
-#define NEW_INTEL   "this Intel processor " NOT_KNOWN
-#define NEW_AMD     "this AMD processor " NOT_KNOWN
-#define NO_FP_ARITH "Intel processors before Broadwell have no event for retired FLOPs"
+#define NEW_INTEL   "this Intel CPU " NOT_KNOWN
+#define NEW_AMD     "this AMD CPU " NOT_KNOWN
+#define NO_FP_ARITH "Intel CPUs before Broadwell have no event for retired FLOPs"
 #define ZEN1        "the table of events has no codes for the FLOPs of Zen and Zen+"
 
 #define INTEL "GenuineIntel", 6
@@ -72,6 +72,7 @@ static const struct {
 	{ AMD, 0x1a, 0x00, 0x2f, { "Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL } },
 	{ AMD, 0x1a, 0x40, 0x4f, { "Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL } },
 	{ AMD, 0x1a, 0x60, 0x7f, { "Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL } },
+	{ AMD, 0x1a, 0x50, 0x57, { "Zen 6", "cpu-amd-zen6", RFL_PERF_ZEN5, NULL } },
 	{ AMD, 0x1a, 0x00, 0xff, { "AMD", "cpu-amd", RFL_PERF_OTHER, NEW_AMD } },
 	{ ARM, 0xd40, 0xd40, { "Neoverse V1", "cpu-neoverse-v1", RFL_PERF_NEOVERSE, NULL } },
 	{ ARM, 0xd49, 0xd49, { "Neoverse N2", "cpu-neoverse-v2", RFL_PERF_NEOVERSE, NULL } },
@@ -79,10 +80,10 @@ static const struct {
 };
 
 static const struct rfl_perf_cpu unknown_cpu = {
-	.name = "unknown processor",
+	.name = "unknown CPU",
 	.formulas = "cpu",
 	.kind = RFL_PERF_OTHER,
-	.no_flops = "this processor " NOT_KNOWN,
+	.no_flops = "this CPU " NOT_KNOWN,
 };
 
 const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id)
@@ -127,14 +128,14 @@ enum { ALONE, CLOCK, SINGLE, DOUBLE, HALF };
 #define INTEL_ANY  (KIND(INTEL) | KIND(INTEL_FP16))
 
 static const struct {
-	unsigned kinds; /* KIND()s of the processors with this event */
+	unsigned kinds; /* KIND()s of the CPUs with this event */
 	struct rfl_perf_event event;
 } events[] = {
 	{ ANY, SOFTWARE("task-clock", "s", 1e-9, TASK_CLOCK, false) },
 	{ ANY, SOFTWARE("page-faults", "", 1, PAGE_FAULTS, false) },
 	{ ANY, SOFTWARE("context-switches", "", 1, CONTEXT_SWITCHES, true) },
 	{ ANY, SOFTWARE("cpu-migrations", "", 1, CPU_MIGRATIONS, true) },
-	/* Intel has fixed counters for cycles and instructions; on other processors, these events
+	/* Intel has fixed counters for cycles and instructions; on other CPUs, these events
 	   use general counters */
 	{ INTEL_ANY, GENERIC("cycles", CPU_CYCLES, 0, CLOCK) },
 	{ INTEL_ANY, GENERIC("instructions", INSTRUCTIONS, 0, CLOCK) },
@@ -204,7 +205,7 @@ enum { IMC, IMC_UNNAMED, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
 #define IMC_ROW(set, event)  ROW(set, "uncore_imc", event, NULL, LINE, 0, NULL)
 #define UMC_ROW(event, code) ROW(UMC, "amd_umc", event, code, 0, 4, NULL)
 #define SCF_ROW(event, code) ROW(SCF, "nvidia_scf_pmu", event, code, 0, 0, NULL)
-/* Early kernels do not name the memory controller events of these processors. */
+/* Early kernels do not name the memory controller events of these CPUs. */
 #define SPR_ROW(event, code) \
 	ROW(IMC_UNNAMED, "uncore_imc", event, code, LINE, 0, is_sapphire_rapids)
 #define DF_ROW(n, code)                                                                 \

@@ -21,7 +21,7 @@ struct rfl_perf_reading {
 };
 
 /* perf_event_open(2) and its file descriptors, the threads of this process, the clock, and the root
- * of /proc and /sys. Results and errno are those of the system calls. */
+ * of /proc and /sys. Results and errno are as from the system calls. */
 struct rfl_perf_sys {
 	int (*open)(void *ctx, const struct perf_event_attr *attr, int tid, int cpu, int group);
 	/* PERF_EVENT_IOC_ENABLE, _DISABLE */
@@ -53,13 +53,14 @@ struct rfl_perf_code {
 	char terms[128];
 };
 
-/** The PMUs named `prefix` or `prefix`_<number>, sorted by number. NULL if there are none. */
-enum rfl_rc rfl_perf_pmus_find(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
-			       size_t *n, struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n); /* accepts NULL */
+/** The PMUs named `prefix` or `prefix`_<number>, sorted by number, in the arena. NULL if there are
+ * none. */
+enum rfl_rc rfl_perf_pmus_find(struct rfl_arena *arena, const char *root, const char *prefix,
+			       struct rfl_perf_pmu **ret, size_t *n,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Whether the system has any PMU of a core ("cpu", "cpu_core", "armv8_pmuv3_0", ...). */
-bool rfl_perf_has_core_pmu(const char *root);
+bool rfl_perf_has_core_pmu(struct rfl_arena *arena, const char *root);
 
 /** The code of an event that the kernel names, otherwise of `terms` ("event=0x0a,rdwrmask=0x1");
  * either may be NULL. Returns RFL_ENOTFOUND, or RFL_EFORMAT with the file in the message. */
@@ -75,14 +76,14 @@ bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, 
 /* ---- perf/events.c: events have the names that perf prints, so that live and imported counts
  * share the formulas (profile/formulas/cpu-*.formulas) ---- */
 
-/* The table of events of a processor. */
+/* The table of events of a CPU. */
 enum rfl_perf_kind {
-	RFL_PERF_OTHER,      /* only events that all processors have */
+	RFL_PERF_OTHER,      /* only events that all CPUs have */
 	RFL_PERF_INTEL,      /* counts fp32 and fp64 */
 	RFL_PERF_INTEL_FP16, /* also fp16 */
 	RFL_PERF_ZEN2,       /* Zen 2 and 3: one count for all precisions */
 	RFL_PERF_ZEN4,       /* one count for all precisions, including bf16 */
-	RFL_PERF_ZEN5,       /* one count per precision */
+	RFL_PERF_ZEN5,       /* Zen 5 and 6: one count per precision */
 	RFL_PERF_NEOVERSE,   /* one count for all precisions, by vector length */
 	RFL_PERF_KIND_COUNT,
 };
@@ -94,7 +95,7 @@ struct rfl_perf_cpu {
 	const char *no_flops; /* why its FLOPs are not counted; NULL: they are */
 };
 
-/** The row of a processor; for an unknown processor, a row of RFL_PERF_OTHER with the reason. */
+/** The row of a CPU; for an unknown CPU, a row of RFL_PERF_OTHER with the reason. */
 const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id);
 /** The i-th row of that table, by vendor and model; NULL past the end. */
 const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i);
@@ -113,7 +114,7 @@ struct rfl_perf_event {
 	bool needs_kernel; /* occurs in the kernel: 0 if only user mode is counted */
 };
 
-/** The i-th event of a processor, in order of importance; NULL past the end. */
+/** The i-th event of a CPU, in order of importance; NULL past the end. */
 const struct rfl_perf_event *rfl_perf_event_at(enum rfl_perf_kind kind, size_t i);
 
 /* An event of the memory controllers, counted per socket. Rows of one set belong together. */
@@ -125,7 +126,7 @@ struct rfl_perf_uncore {
 	double bytes; /* bytes per count unless the kernel gives a scale; 0: not a count of bytes */
 	int set;      /* only the first available set is counted */
 	int counters; /* counters of one such PMU; 0: enough for all events */
-	bool (*fits)(const struct rfl_perf_cpu *cpu); /* NULL: any processor */
+	bool (*fits)(const struct rfl_perf_cpu *cpu); /* NULL: any CPU */
 };
 
 /** The i-th row; NULL past the end. */
@@ -139,7 +140,9 @@ struct rfl_perf_env {
 	struct rfl_cpu_id id;
 	uint64_t isa;   /* RFL_ISA_BIT()s */
 	bool guest;     /* runs under a hypervisor */
-	char brand[64]; /* the brand name of the processor; "": none */
+	bool program;   /* another process is counted: compare the instructions of its runs */
+	bool multiplex; /* put all events into one pass */
+	char brand[64]; /* the brand name of the CPU; "": none */
 };
 
 void rfl_perf_env_init(struct rfl_perf_env *env);
@@ -148,7 +151,7 @@ void rfl_perf_env_init(struct rfl_perf_env *env);
 struct rfl_perf_target {
 	uint32_t type;
 	uint64_t config[3];
-	int cpu; /* the processor to count as a whole; -1: every thread of this process */
+	int cpu; /* the CPU to count as a whole; -1: every thread of this process */
 };
 
 #define RFL_PERF_GROUPS_MAX 32
@@ -166,23 +169,24 @@ struct rfl_perf_item {
 };
 
 struct rfl_perf_plan {
-	struct rfl_arena *arena;
+	struct rfl_arena *arena; /* owns everything, this struct included */
 	const struct rfl_perf_env *env;
 	const struct rfl_perf_cpu *cpu;
 	const char *formulas;
-	size_t n, cap;
+	size_t n;
 	struct rfl_perf_item *items;
 	int passes;
+	size_t check;        /* the item counted in every pass of a program; SIZE_MAX: none */
 	const char *no_dram; /* why memory controllers are not counted; NULL: they are */
-	bool no_memory;      /* sticky */
 };
 
 /** @param env        borrowed until the plan is freed
  * @param precision  of the run; NULL: fp32
- * @return RFL_OK even if nothing can be counted; RFL_ENOMEM; RFL_EFORMAT */
+ * @return RFL_OK even if nothing can be counted; RFL_EFORMAT */
 enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precision,
 			      struct rfl_perf_plan **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_perf_plan_free(struct rfl_perf_plan *plan); /* accepts NULL */
+RFL_AUTOPTR_TYPE(perf_plan, free);
 
 /** The number of items that can be counted. @param hardware  exclude software events */
 size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware);
@@ -191,10 +195,10 @@ size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware);
 void rfl_perf_attr(const struct rfl_perf_item *item, const struct rfl_perf_target *target,
 		   bool leads, struct perf_event_attr *ret);
 
-/** Set the reason, with the remedy, of an item that perf_event_open refused with errno `error`.
+/** Why perf_event_open refused an item with errno `error`, and the remedy.
  * @param threads  number of threads that should be counted */
-void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int error,
-		     size_t threads);
+const char *rfl_perf_refusal(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item,
+			     int error, size_t threads);
 
 /** kernel.perf_event_paranoid; 99: cannot be read. */
 int rfl_perf_paranoid(const char *root);

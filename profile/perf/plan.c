@@ -1,11 +1,11 @@
 /*
- * plan.c - tries the events of this processor and its memory controllers one by one, explains those
+ * plan.c - tries the events of this CPU and its memory controllers one by one, explains those
  * that perf_event_open refuses, and assigns the others to passes.
  */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 #include "machine/isa.h"
 #include "profile/perf/impl.h"
 
-#define PAGE "docs/counters.md"
+#define PAGE "docs/reference/counters.md"
 
 void rfl_perf_env_init(struct rfl_perf_env *env)
 {
@@ -44,7 +44,7 @@ static const char *not_allowed(const struct rfl_perf_plan *plan, const struct rf
 {
 	const int level = rfl_perf_paranoid(plan->env->sys->root);
 	const int need = item->is_uncore ? 0 : item->event.needs_kernel ? 1 : 2;
-	const char *what = item->is_uncore            ? "counting a whole processor"
+	const char *what = item->is_uncore            ? "counting a whole CPU"
 			   : item->event.needs_kernel ? "counting in the kernel"
 						      : "counting this process";
 
@@ -68,23 +68,23 @@ static const char *not_allowed(const struct rfl_perf_plan *plan, const struct rf
 				what, level, need);
 }
 
-static const char *meaning_of(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item,
-			      int error, size_t threads)
+const char *rfl_perf_refusal(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item,
+			     int error, size_t threads)
 {
 	switch (error) {
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
 		/* most guests have no PMU at all; otherwise the kernel does not know the event */
-		if (rfl_perf_has_core_pmu(plan->env->sys->root))
-			return "the kernel does not know this event of the processor: use a newer "
+		if (rfl_perf_has_core_pmu(plan->arena, plan->env->sys->root))
+			return "the kernel does not know this event of the CPU: use a newer "
 			       "kernel";
 		if (plan->env->guest)
 			return "this virtual machine has no hardware counters; use a bare-metal "
 			       "instance, or an instance type with an enabled PMU (" PAGE ")";
 		return "this system has no hardware counters (no core PMU in "
 		       "/sys/bus/event_source/devices): a container or hypervisor hides them, or "
-		       "the kernel has no driver for this processor (" PAGE ")";
+		       "the kernel has no driver for this CPU (" PAGE ")";
 	case EACCES:
 	case EPERM:
 		return not_allowed(plan, item);
@@ -97,7 +97,7 @@ static const char *meaning_of(const struct rfl_perf_plan *plan, const struct rfl
 			threads);
 	case EINVAL:
 		return "the kernel rejects the code or the flags of this event: it is older than "
-		       "the processor, or encodes the event differently; use a newer kernel";
+		       "the CPU, or encodes the event differently; use a newer kernel";
 	case E2BIG:
 		return "the kernel is too old for the requested event attributes: use a newer "
 		       "kernel";
@@ -112,16 +112,6 @@ static const char *meaning_of(const struct rfl_perf_plan *plan, const struct rfl
 		return "the kernel has no memory for another event";
 	default:
 		return rfl_arena_printf(plan->arena, "perf_event_open: %s", strerror(error));
-	}
-}
-
-void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int error,
-		     size_t threads)
-{
-	item->reason = meaning_of(plan, item, error, threads);
-	if (!item->reason) {
-		plan->no_memory = true;
-		item->reason = "out of memory";
 	}
 }
 
@@ -173,11 +163,8 @@ static void add_item(struct rfl_perf_plan *plan, struct rfl_perf_item item)
 		error = try_once(plan, &item);
 	}
 	if (error != 0)
-		rfl_perf_refuse(plan, &item, error, 1);
-	if (rfl_grow(&plan->items, &plan->cap, plan->n + 1, SIZE_MAX, NULL) != RFL_OK)
-		plan->no_memory = true;
-	else
-		plan->items[plan->n++] = item;
+		item.reason = rfl_perf_refusal(plan, &item, error, 1);
+	*(struct rfl_perf_item *)rfl_arena_append(plan->arena, &plan->items, &plan->n) = item;
 }
 
 static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *precision,
@@ -185,13 +172,13 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 {
 	static const char path[] = "/sys/bus/event_source/devices/cpu_core/type";
 	const struct rfl_perf_env *env = plan->env;
-	/* no event counts the products of a matrix unit (AMX, SME) */
+	/* no event counts the FLOPs of AMX and SME */
 	const bool matrix_unit = precision &&
 				 (env->isa & (RFL_ISA_BIT(AMX_TILE) | RFL_ISA_BIT(SME))) &&
 				 (strcmp(precision, "bf16") == 0 || strcmp(precision, "amp") == 0 ||
 				  strcmp(precision, "fp16") == 0);
 	const struct rfl_perf_event *event;
-	uint32_t core_type = 0; /* the PMU of the P-cores of a hybrid processor */
+	uint32_t core_type = 0; /* the PMU of the P-cores of a hybrid CPU */
 	char text[32];
 
 	if (rfl_perf_slurp(text, sizeof(text), env->sys->root, "%s", path) &&
@@ -209,10 +196,6 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 
 		if ((event->needs & env->isa) != event->needs)
 			continue;
-		if (!item.targets) {
-			plan->no_memory = true;
-			return RFL_OK;
-		}
 		*item.targets = (struct rfl_perf_target){ .type = event->type, .cpu = -1 };
 		item.targets->config[0] = event->config;
 		if (hybrid && event->type == PERF_TYPE_RAW)
@@ -220,9 +203,8 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 		else if (hybrid)
 			item.targets->config[0] |= (uint64_t)core_type << 32;
 		if (event->is_flops && matrix_unit)
-			item.reason =
-				"this run may use the processor's matrix unit (AMX, SME), which no "
-				"event counts: FLOPs would be far too low; use the analytic count";
+			item.reason = "this run may use AMX or SME, whose FLOPs no event counts: "
+				      "the total would be far too low; use the analytic count";
 		add_item(plan, item);
 	}
 	return RFL_OK;
@@ -238,15 +220,13 @@ static enum rfl_rc find_targets(struct rfl_perf_plan *plan, const struct rfl_per
 	struct rfl_perf_pmu *pmus = NULL;
 	size_t npmus = 0, n = 0;
 	struct rfl_perf_code code;
-	enum rfl_rc rc = rfl_perf_pmus_find(root, row->pmu, &pmus, &npmus, err);
+	enum rfl_rc rc = rfl_perf_pmus_find(plan->arena, root, row->pmu, &pmus, &npmus, err);
 
 	if (rc != RFL_OK)
 		return rc;
 	for (size_t i = 0; i < npmus; i++)
 		n += pmus[i].ncpus;
-	item->targets = n > 0 ? rfl_arena_array(plan->arena, n, sizeof(*item->targets)) : NULL;
-	if (n > 0 && !item->targets)
-		rc = RFL_ENOMEM;
+	item->targets = rfl_arena_array(plan->arena, n, sizeof(*item->targets));
 	for (size_t i = 0; i < npmus && rc == RFL_OK; i++) {
 		rc = rfl_perf_code_find(root, pmus[i].name, row->event, row->terms, &code, err);
 		if (rc == RFL_OK && row->bytes > 0)
@@ -259,7 +239,6 @@ static enum rfl_rc find_targets(struct rfl_perf_plan *plan, const struct rfl_per
 			memcpy(t->config, code.config, sizeof(t->config));
 		}
 	}
-	rfl_perf_pmus_free(pmus, npmus);
 	return rc;
 }
 
@@ -293,8 +272,6 @@ static bool add_set(struct rfl_perf_plan *plan, int set)
 			items[n].ntargets = 0;
 		if (rc != RFL_OK && rc != RFL_ENOTFOUND) /* the PMU exists but cannot be read */
 			items[n].reason = rfl_arena_strdup(plan->arena, why.msg);
-		if (rc == RFL_ENOMEM || (rc != RFL_OK && rc != RFL_ENOTFOUND && !items[n].reason))
-			plan->no_memory = true;
 		if (items[n].ntargets == 0 && !items[n].reason)
 			return false;
 		n++;
@@ -307,7 +284,7 @@ static bool add_set(struct rfl_perf_plan *plan, int set)
 	return n > 0;
 }
 
-/* Add the first set that the kernel has; otherwise the metrics expected of such a processor, with
+/* Add the first set that the kernel has; otherwise the metrics expected of such a CPU, with
  * the reason why they are missing. */
 static void add_uncore_events(struct rfl_perf_plan *plan)
 {
@@ -319,6 +296,7 @@ static void add_uncore_events(struct rfl_perf_plan *plan)
 		{ "cpu-amd", RFL_PERF_KIND_COUNT, "amd_umc" },
 		{ "cpu-amd", RFL_PERF_ZEN2, "amd_df" },
 		{ "cpu-amd-zen5", RFL_PERF_KIND_COUNT, "amd_umc" },
+		{ "cpu-amd-zen6", RFL_PERF_KIND_COUNT, "amd_umc" },
 		{ "cpu-intel", RFL_PERF_KIND_COUNT, "uncore_imc" },
 		{ "cpu-neoverse-v2", RFL_PERF_KIND_COUNT, "nvidia_scf_pmu" },
 	};
@@ -343,8 +321,7 @@ static void add_uncore_events(struct rfl_perf_plan *plan)
 		plan->no_dram = "the kernel has no PMU of the memory controllers (amd_umc): use "
 				"Linux 6.7 or later (on Debian 12, from bookworm-backports)";
 	else
-		plan->no_dram =
-			"the kernel has no PMU of the memory controllers for this processor";
+		plan->no_dram = "the kernel has no PMU of the memory controllers for this CPU";
 	set = -1;
 	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
 		struct rfl_perf_item item = uncore_item(row);
@@ -376,20 +353,30 @@ static int group_slots(const struct rfl_perf_plan *plan, size_t first)
 }
 
 /* Each group goes into the first pass with enough free counters. A group that needs more counters
- * than the processor has would never be scheduled, so its events are counted one by one. Events of
+ * than the CPU has would never be scheduled, so its events are counted one by one. Events of
  * a memory controller share a pass as long as counters are free. */
 static void assign_passes(struct rfl_perf_plan *plan)
 {
 	const struct rfl_perf_env *env = plan->env;
 	/* general counters of a hardware thread; six, as on Neoverse, if unknown */
 	const int counters = env->id.counters > 0 ? env->id.counters : 6;
-	int used[RFL_PERF_GROUPS_MAX] = { 0 }, budget = counters, nuncore = 0;
+	int used[RFL_PERF_GROUPS_MAX] = { 0 }, budget = counters, nuncore = 0, check = 0;
 	uint64_t laid = 0;
 	char text[16];
 
 	if (rfl_perf_slurp(text, sizeof(text), env->sys->root, "/proc/sys/kernel/nmi_watchdog") &&
 	    strcmp(text, "1") == 0)
 		budget--; /* the watchdog may use one */
+	if (env->multiplex)
+		budget = INT_MAX;
+	for (size_t i = 0; i < plan->n && env->program; i++)
+		if (!plan->items[i].reason &&
+		    strcmp(plan->items[i].event.name, "instructions") == 0)
+			plan->check = i;
+	if (plan->check != SIZE_MAX)
+		check = plan->items[plan->check].event.slots;
+	for (int pass = 1; pass < RFL_PERF_GROUPS_MAX; pass++)
+		used[pass] = check;
 	for (size_t i = 0; i < plan->n; i++) {
 		const int group = plan->items[i].event.group;
 
@@ -408,8 +395,8 @@ static void assign_passes(struct rfl_perf_plan *plan)
 			continue;
 		if (item->is_uncore)
 			pass = item->limit > 0 ? nuncore++ / item->limit : 0;
-		while (!item->is_uncore && pass + 1 < RFL_PERF_GROUPS_MAX && used[pass] > 0 &&
-		       used[pass] + slots > budget)
+		while (!item->is_uncore && pass + 1 < RFL_PERF_GROUPS_MAX &&
+		       used[pass] > (pass > 0 ? check : 0) && used[pass] + slots > budget)
 			pass++;
 		used[pass] += item->is_uncore ? 0 : slots;
 		item->pass = pass;
@@ -426,15 +413,11 @@ static void assign_passes(struct rfl_perf_plan *plan)
 enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precision,
 			      struct rfl_perf_plan **ret, struct rfl_err *err)
 {
-	struct rfl_perf_plan *plan = calloc(1, sizeof(*plan));
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_perf_plan *plan = rfl_arena_array(arena, 1, sizeof(*plan));
+	enum rfl_rc rc;
 
-	if (plan)
-		plan->arena = rfl_arena_new();
-	if (!plan || !plan->arena) {
-		free(plan);
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the list of events");
-	}
+	plan->arena = arena;
 	plan->env = env;
 	plan->cpu = rfl_perf_cpu_find(&env->id);
 	plan->formulas = plan->cpu->formulas;
@@ -443,15 +426,12 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 	else if (strcmp(plan->formulas, "cpu-intel") == 0 && !(env->isa & RFL_ISA_BIT(AVX512F)))
 		plan->formulas = "cpu-intel-avx2";
 	plan->passes = 1;
-	rc = add_core_events(plan, precision, err);
-	if (rc == RFL_OK)
-		add_uncore_events(plan);
-	if (rc == RFL_OK && plan->no_memory)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the list of events");
-	if (rc != RFL_OK) {
+	plan->check = SIZE_MAX;
+	if ((rc = add_core_events(plan, precision, err)) != RFL_OK) {
 		rfl_perf_plan_free(plan);
 		return rc;
 	}
+	add_uncore_events(plan);
 	assign_passes(plan);
 	*ret = plan;
 	return RFL_OK;
@@ -459,11 +439,8 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 
 void rfl_perf_plan_free(struct rfl_perf_plan *plan)
 {
-	if (!plan)
-		return;
-	free(plan->items);
-	rfl_arena_free(plan->arena);
-	free(plan);
+	if (plan)
+		rfl_arena_free(plan->arena);
 }
 
 size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware)

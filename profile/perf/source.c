@@ -1,11 +1,10 @@
 /*
- * source.c - the live source for processors: runs the workload once per pass of the plan, and turns
+ * source.c - the live source for CPUs: runs the workload once per pass of the plan, and turns
  * the counts into a capture.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,6 +16,10 @@
 #define SHARE_WHOLE 0.999 /* above this share, an event was not multiplexed */
 #define IDLE_S      0.1
 #define COST_MAX    0.01 /* add a note if reading the counters takes a larger share of a range */
+/* for programs: */
+#define SHARE_MIN_ASKED 0.05 /* SHARE_MIN with --multiplex */
+#define RUNS_DIFFER     0.03 /* runs whose instructions differ by more are not combined */
+#define IDLE_MAX        0.2  /* share of other programs in the DRAM bytes */
 
 #define THREADS_MAX 16384
 #define ROUNDS_MAX  8 /* maximum number of searches for threads that started during opening */
@@ -35,6 +38,11 @@ struct span {
 	int64_t launches;               /* number in the first pass */
 	double time_s;                  /* time in the first pass */
 	struct rfl_perf_tally *tallies; /* one per item of the plan */
+	size_t nadded;
+	struct added {
+		const char *metric, *unit, *reason;
+		double value;
+	} * added; /* by the workload */
 };
 
 /* Counting a workload: events are opened for every existing thread and inherited by new ones; the
@@ -52,21 +60,19 @@ struct session {
 	size_t nthreads; /* may exceed the size of `seen` */
 
 	struct span *spans; /* in the order in which they first began */
-	size_t nspans, spans_cap;
-	size_t at; /* the current range; SIZE_MAX: none */
-	double since_s;
+	size_t nspans;
+	size_t at;    /* the current range; SIZE_MAX: none */
+	size_t outer; /* the process around it; SIZE_MAX: none */
+	double since_s, outer_since_s;
 	int pass;
+	int tid;                             /* of a started process; 0: this process is counted */
+	double checked[RFL_PERF_GROUPS_MAX]; /* count of plan->check in each pass */
 
 	size_t threads;            /* counted from the start */
 	size_t appeared, vanished; /* threads that started or ended while it ran */
 	double reading_s;          /* total time of all readings */
 	size_t readings;
 };
-
-static enum rfl_rc no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for perf events");
-}
 
 double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share)
 {
@@ -78,10 +84,28 @@ double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share)
 	return t->lost_s > 0 ? t->value * (whole / t->enabled_s) : t->value;
 }
 
-/* Read every event, and add the increase since the last reading to `span` unless it is NULL. */
-static void read_all(struct session *s, struct span *span)
+static void add_reading(struct rfl_perf_tally *t, const struct rfl_perf_reading *last,
+			const struct rfl_perf_reading *now)
+{
+	const double value = (double)(now->value - last->value);
+	const double enabled_s = (double)(now->enabled_ns - last->enabled_ns) * 1e-9;
+	const double running_s = (double)(now->running_ns - last->running_ns) * 1e-9;
+
+	t->read += value;
+	if (running_s > 0) {
+		t->value += running_s < enabled_s ? value * (enabled_s / running_s) : value;
+		t->enabled_s += enabled_s;
+		t->running_s += fmin(running_s, enabled_s);
+	} else {
+		t->lost_s += enabled_s;
+	}
+}
+
+/* Read every event, and add the increase since the last reading to the current ranges. */
+static void read_all(struct session *s)
 {
 	const double start = s->sys->now_s(s->sys->ctx);
+	const size_t spans[] = { s->at, s->outer };
 
 	for (size_t i = 0; i < s->nhandles; i++) {
 		struct handle *h = &s->handles[i];
@@ -94,41 +118,47 @@ static void read_all(struct session *s, struct span *span)
 			item->reason = "an open event could not be read";
 			continue;
 		}
-		if (span) {
-			struct rfl_perf_tally *t = &span->tallies[h->item];
-			const double value = (double)(now.value - h->last.value);
-			const double enabled_s =
-				(double)(now.enabled_ns - h->last.enabled_ns) * 1e-9;
-			const double running_s =
-				(double)(now.running_ns - h->last.running_ns) * 1e-9;
-
-			t->read += value;
-			if (running_s > 0) {
-				t->value += running_s < enabled_s ? value * (enabled_s / running_s)
-								  : value;
-				t->enabled_s += enabled_s;
-				t->running_s += fmin(running_s, enabled_s);
-			} else {
-				t->lost_s += enabled_s;
-			}
-		}
+		for (size_t k = 0; k < RFL_ARRAY_LEN(spans); k++)
+			if (spans[k] != SIZE_MAX && item->pass == s->pass)
+				add_reading(&s->spans[spans[k]].tallies[h->item], &h->last, &now);
+		if (h->item == s->plan->check && (s->at != SIZE_MAX || s->outer != SIZE_MAX))
+			s->checked[s->pass] += (double)(now.value - h->last.value);
 		h->last = now;
 	}
 	s->reading_s += s->sys->now_s(s->sys->ctx) - start;
 	s->readings++;
 }
 
-static void end_span(struct session *s)
+/* End a range, whose counts have been read. */
+static void close_span(struct session *s, size_t *at, double since_s, double now_s)
 {
+	if (*at != SIZE_MAX && s->pass == 0) {
+		s->spans[*at].time_s += now_s - since_s;
+		s->spans[*at].launches++;
+	}
+	*at = SIZE_MAX;
+}
+
+static void ranges_end(struct rfl_ranges *r)
+{
+	struct session *s = (struct session *)r;
+	const double now_s = s->sys->now_s(s->sys->ctx);
+
 	if (s->at == SIZE_MAX)
 		return;
-	struct span *span = &s->spans[s->at];
-	if (s->pass == 0) {
-		span->time_s += s->sys->now_s(s->sys->ctx) - s->since_s;
-		span->launches++;
-	}
-	read_all(s, span);
-	s->at = SIZE_MAX;
+	read_all(s);
+	close_span(s, &s->at, s->since_s, now_s);
+}
+
+static void end_all(struct session *s)
+{
+	const double now_s = s->sys->now_s(s->sys->ctx);
+
+	if (s->at == SIZE_MAX && s->outer == SIZE_MAX)
+		return;
+	read_all(s);
+	close_span(s, &s->at, s->since_s, now_s);
+	close_span(s, &s->outer, s->outer_since_s, now_s);
 }
 
 static enum rfl_rc ranges_begin(struct rfl_ranges *r, enum rfl_range_kind kind, const char *name,
@@ -138,25 +168,47 @@ static enum rfl_rc ranges_begin(struct rfl_ranges *r, enum rfl_range_kind kind, 
 	const bool fresh = s->at == SIZE_MAX;
 	size_t at = 0;
 
-	end_span(s); /* the readings at the end of the previous range also begin this one */
+	(void)err;
+	ranges_end(r); /* the readings at the end of the previous range also begin this one */
 	while (at < s->nspans &&
 	       (s->spans[at].kind != kind || strcmp(s->spans[at].name, name) != 0))
 		at++;
 	if (at == s->nspans) {
 		struct rfl_arena *arena = s->plan->arena;
-		struct span span = { .kind = kind, .name = rfl_arena_strdup(arena, name) };
+		struct span *span = rfl_arena_append(arena, &s->spans, &s->nspans);
 
-		span.tallies = rfl_arena_array(arena, s->plan->n, sizeof(*span.tallies));
-		if (!span.name || !span.tallies ||
-		    rfl_grow(&s->spans, &s->spans_cap, at + 1, SIZE_MAX, NULL) != RFL_OK)
-			return no_memory(err);
-		s->spans[s->nspans++] = span;
+		span->kind = kind;
+		span->name = rfl_arena_strdup(arena, name);
+		span->tallies = rfl_arena_array(arena, s->plan->n, sizeof(*span->tallies));
 	}
 	if (fresh)
-		read_all(s, NULL);
-	s->at = at;
-	s->since_s = s->sys->now_s(s->sys->ctx);
+		read_all(s);
+	if (kind == RFL_RANGE_PROCESS) {
+		s->outer = at;
+		s->outer_since_s = s->sys->now_s(s->sys->ctx);
+	} else {
+		s->at = at;
+		s->since_s = s->sys->now_s(s->sys->ctx);
+	}
 	return RFL_OK;
+}
+
+static void ranges_add(struct rfl_ranges *r, const char *metric, const char *unit, double value,
+		       const char *reason)
+{
+	struct session *s = (struct session *)r;
+	const size_t at = s->at != SIZE_MAX ? s->at : s->outer;
+	struct span *span = at != SIZE_MAX ? &s->spans[at] : NULL;
+	size_t i = 0;
+
+	if (!span || s->pass > 0)
+		return;
+	while (i < span->nadded && strcmp(span->added[i].metric, metric) != 0)
+		i++;
+	if (i == span->nadded)
+		*(struct added *)rfl_arena_append(s->plan->arena, &span->added, &span->nadded) =
+			(struct added){ .metric = metric, .unit = unit, .reason = reason };
+	span->added[i].value += value;
 }
 
 /* ---- opening and closing ---- */
@@ -173,7 +225,8 @@ static bool is_counted(const struct session *s, size_t item, bool uncore)
 {
 	const struct rfl_perf_item *it = &s->plan->items[item];
 
-	return !it->reason && it->pass == s->pass && it->is_uncore == uncore;
+	return !it->reason && it->is_uncore == uncore &&
+	       (it->pass == s->pass || item == s->plan->check);
 }
 
 /* Drop an item and close its events, except for a group leader that other events still need. If
@@ -191,7 +244,7 @@ static void refuse(struct session *s, size_t item, int error)
 				out = i;
 	if (out == plan->n)
 		out = item;
-	rfl_perf_refuse(s->plan, &plan->items[out], error, s->nthreads);
+	plan->items[out].reason = rfl_perf_refusal(plan, &plan->items[out], error, s->nthreads);
 	for (size_t i = 0; i < s->nhandles; i++) {
 		const struct handle h = s->handles[i];
 
@@ -212,7 +265,8 @@ static void open_one(struct session *s, size_t item, const struct rfl_perf_targe
 	struct perf_event_attr attr;
 
 	rfl_perf_attr(&s->plan->items[item], t, leads, &attr);
-	while (!s->plan->no_memory && !s->plan->items[item].reason) {
+	attr.enable_on_exec = leads && s->tid > 0 && t->cpu < 0;
+	while (!s->plan->items[item].reason) {
 		const int fd = s->sys->open(s->sys->ctx, &attr, tid, t->cpu, *leader);
 
 		if (fd < 0 && errno == ESRCH)
@@ -221,14 +275,9 @@ static void open_one(struct session *s, size_t item, const struct rfl_perf_targe
 			refuse(s, item, errno);
 			continue;
 		}
-		if (rfl_grow(&s->handles, &s->handles_cap, s->nhandles + 1, SIZE_MAX, NULL) !=
-		    RFL_OK) {
-			s->sys->close(s->sys->ctx, fd);
-			s->plan->no_memory = true;
-			return;
-		}
 		if (leads)
 			*leader = fd;
+		rfl_arena_reserve(s->plan->arena, &s->handles, &s->handles_cap, s->nhandles + 1);
 		s->handles[s->nhandles++] =
 			(struct handle){ .fd = fd, .item = item, .leads = leads };
 		return;
@@ -246,6 +295,11 @@ static bool has_tid(const struct session *s, int tid)
 /* List the current threads; returns the number of them in `seen`. */
 static size_t look(struct session *s)
 {
+	if (s->tid > 0) {
+		s->seen[0] = s->tid;
+		s->nthreads = 1;
+		return 1;
+	}
 	s->nthreads = s->sys->threads(s->sys->ctx, s->seen, THREADS_MAX);
 	return s->nthreads < THREADS_MAX ? s->nthreads : THREADS_MAX;
 }
@@ -295,28 +349,47 @@ static void control_all(struct session *s, unsigned long request)
 		const struct handle *h = &s->handles[i];
 		struct rfl_perf_item *item = &s->plan->items[h->item];
 
-		/* a dropped event may still lead others */
-		if (h->leads && s->sys->control(s->sys->ctx, h->fd, request) != 0 && !item->reason)
+		/* a dropped event may still lead others; a started process enables its events */
+		if (h->leads && (s->tid == 0 || item->is_uncore) &&
+		    s->sys->control(s->sys->ctx, h->fd, request) != 0 && !item->reason)
 			item->reason = "an open event could not be switched on or off";
 	}
 }
 
+/* Drop the events of runs that did not do the same work as the first. */
+static void compare_runs(struct session *s)
+{
+	struct rfl_perf_plan *plan = s->plan;
+
+	if (plan->check == SIZE_MAX || plan->items[plan->check].reason)
+		return;
+	for (struct rfl_perf_item *item = plan->items; item < plan->items + plan->n; item++) {
+		const double ratio = s->checked[item->pass] / s->checked[0];
+
+		if (item->pass > 0 && !item->reason && !(fabs(ratio - 1) <= RUNS_DIFFER))
+			item->reason = rfl_arena_printf(
+				plan->arena,
+				"run %d executed %.3g times the instructions of the first run, so "
+				"their counts are not combined; fix the seed and the number of "
+				"threads, or use --multiplex",
+				item->pass + 1, ratio);
+	}
+}
+
 /* Run the workload once per pass, and restore its state in between. Events that cannot be opened
- * get their reason in the plan.
- * @param s  zeroed; release it with session_fini() even after a failure */
+ * get their reason in the plan. @param s  zeroed */
 static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 			       const struct rfl_workload *w, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 
-	s->ranges = (struct rfl_ranges){ .begin = ranges_begin };
+	s->ranges =
+		(struct rfl_ranges){ .begin = ranges_begin, .end = ranges_end, .add = ranges_add };
 	s->plan = plan;
 	s->sys = plan->env->sys;
-	s->at = SIZE_MAX;
+	s->at = s->outer = SIZE_MAX;
 	s->tids = rfl_arena_array(plan->arena, THREADS_MAX, sizeof(*s->tids));
 	s->seen = rfl_arena_array(plan->arena, THREADS_MAX, sizeof(*s->seen));
-	if (!s->tids || !s->seen)
-		return no_memory(err);
 	if (plan->passes > 1 && w->save)
 		rc = w->save(w->ctx, err);
 	for (s->pass = 0; s->pass < plan->passes && rc == RFL_OK; s->pass++) {
@@ -324,14 +397,12 @@ static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 
 		if (s->pass > 0 && w->restore && (rc = w->restore(w->ctx, err)) != RFL_OK)
 			break;
+		if (w->start && (rc = w->start(w->ctx, &s->tid, err)) != RFL_OK)
+			break;
 		open_all(s);
-		if (plan->no_memory) {
-			close_all(s);
-			return no_memory(err);
-		}
 		control_all(s, PERF_EVENT_IOC_ENABLE);
 		rc = w->run(w->ctx, &s->ranges, err);
-		end_span(s);
+		end_all(s);
 		control_all(s, PERF_EVENT_IOC_DISABLE);
 		n = look(s);
 		for (size_t i = 0; i < n; i++)
@@ -342,13 +413,9 @@ static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 		s->vanished = vanished > s->vanished ? vanished : s->vanished;
 		close_all(s);
 	}
+	if (w->start && rc == RFL_OK)
+		compare_runs(s);
 	return rc;
-}
-
-static void session_fini(struct session *s)
-{
-	free(s->spans);
-	free(s->handles);
 }
 
 /* ---- a capture ---- */
@@ -359,7 +426,7 @@ static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rf
 			       const char **reason)
 {
 	enum rfl_validity validity = RFL_VALID;
-	const char *note = NULL, *text = NULL;
+	const char *note = NULL;
 	double share;
 
 	*value = NAN;
@@ -377,52 +444,96 @@ static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rf
 		validity = RFL_VALID_PARTIAL;
 	} else {
 		*value = rfl_perf_tally_value(tally, &share) * item->event.scale;
-		if (isnan(*value) || share < SHARE_MIN) {
+		if (isnan(*value) || share < (plan->env->multiplex ? SHARE_MIN_ASKED : SHARE_MIN)) {
 			*value = NAN;
 			validity = RFL_VALID_UNAVAILABLE;
-			note = "more events than counters, or another profiler or the NMI watchdog "
-			       "uses some; values below 50 % are rejected";
+			note = plan->env->multiplex
+				       ? "values below 5 % are rejected; omit --multiplex"
+				       : "more events than counters, or another profiler or the "
+					 "NMI watchdog uses some; values below 50 % are rejected";
 		} else if (share < SHARE_WHOLE) {
 			validity = RFL_VALID_SCALED;
 			note = "scaled to the whole time";
 		}
 		if (note)
-			text = rfl_arena_printf(plan->arena, "counted for %.3g %% of the time: %s",
+			note = rfl_arena_printf(plan->arena, "counted for %.3g %% of the time: %s",
 						100 * share, note);
-		note = text ? text : note;
 	}
-	if (item->user_only && validity != RFL_VALID_UNAVAILABLE) {
-		text = note ? rfl_arena_printf(plan->arena, "%s; user mode only", note)
+	if (item->user_only && validity != RFL_VALID_UNAVAILABLE)
+		note = note ? rfl_arena_printf(plan->arena, "%s; user mode only", note)
 			    : "user mode only, because of perf_event_paranoid";
-		note = text ? text : note;
-	}
 	*reason = note;
 	return validity;
 }
 
-static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session *s,
-			     struct rfl_err *err)
+/* Subtract the traffic of other programs from the DRAM bytes of a program's range.
+ * @param idle  counted while nothing of the program ran */
+static enum rfl_validity less_idle(const struct session *s, const struct session *idle,
+				   const struct span *span, size_t item, double *value,
+				   const char **reason)
 {
-	enum rfl_rc rc;
+	const struct span *rest = idle->nspans > 0 ? &idle->spans[0] : NULL;
+	double all = 0, others = 0, mine = 0, share;
 
+	for (size_t i = 0; i < s->plan->n && rest && rest->time_s > 0; i++) {
+		const struct rfl_perf_item *it = &s->plan->items[i];
+		double other;
+
+		if (!it->is_uncore || it->reason)
+			continue;
+		other = rfl_perf_tally_value(&rest->tallies[i], &share) * span->time_s /
+			rest->time_s * it->event.scale;
+		all += rfl_perf_tally_value(&span->tallies[i], &share) * it->event.scale;
+		others += other;
+		mine = i == item ? other : mine;
+	}
+	if (rest && all == 0) /* nothing was moved */
+		return RFL_VALID;
+	share = rest ? others / all : (double)NAN;
+	if (!(share <= IDLE_MAX)) {
+		*value = NAN;
+		*reason = isnan(share) ? "the traffic of other programs could not be counted; "
+					 "repeat the run without other profilers"
+				       : rfl_arena_printf(s->plan->arena,
+							  "other programs cause %.3g %% of these "
+							  "bytes, as measured before the run; stop "
+							  "them, or count a longer run",
+							  100 * share);
+		return RFL_VALID_UNAVAILABLE;
+	}
+	*value = fmax(*value - mine, 0);
+	*reason = rfl_arena_printf(s->plan->arena,
+				   "%s%sof whole sockets, minus %.3g %% by other programs, as "
+				   "measured before the run",
+				   *reason ? *reason : "", *reason ? "; " : "", 100 * share);
+	return RFL_VALID;
+}
+
+/* @param idle  subtracted from the DRAM bytes of a program; NULL: nothing */
+static void put_spans(struct rfl_capture_builder *b, const struct session *s,
+		      const struct session *idle)
+{
 	for (const struct span *span = s->spans; span < s->spans + s->nspans; span++) {
-		rc = rfl_capture_begin(b, span->kind, span->name, NULL, NULL, err);
-		if (rc != RFL_OK)
-			return rc;
+		rfl_capture_begin(b, span->kind, span->name, NULL, NULL);
 		rfl_capture_launches(b, span->launches);
 		rfl_capture_put(b, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
 		for (size_t i = 0; i < s->plan->n; i++) {
 			const struct rfl_perf_item *item = &s->plan->items[i];
 			const char *reason;
 			double value;
-			const enum rfl_validity validity =
+			enum rfl_validity validity =
 				judge(s->plan, item, &span->tallies[i], &value, &reason);
 
+			if (idle && item->is_uncore && !isnan(value) &&
+			    less_idle(s, idle, span, i, &value, &reason) != RFL_VALID)
+				validity = RFL_VALID_UNAVAILABLE;
 			rfl_capture_put(b, item->event.name, item->event.unit, value, validity,
 					item->reason ? -1 : item->pass, reason);
 		}
+		for (const struct added *a = span->added; a < span->added + span->nadded; a++)
+			rfl_capture_put(b, a->metric, a->unit, a->value,
+					a->reason ? RFL_VALID_ESTIMATE : RFL_VALID, 0, a->reason);
 	}
-	return RFL_OK;
 }
 
 /* @param idle  whether the capture has an idle range, because DRAM was counted */
@@ -445,7 +556,7 @@ static void add_notes(struct rfl_capture_builder *b, bool idle, const struct ses
 	if (idle && isnan(rate_b_per_s))
 		rfl_capture_note(b, "DRAM bytes cover whole sockets and all processes; the share "
 				    "of other processes is unknown");
-	else if (idle)
+	else if (idle && s->tid == 0)
 		rfl_capture_note(b,
 				 "DRAM bytes cover whole sockets and all processes; while this "
 				 "process was idle for %.3g s, the rate was %s",
@@ -454,7 +565,7 @@ static void add_notes(struct rfl_capture_builder *b, bool idle, const struct ses
 		rfl_capture_note(b, "only software events of the kernel were counted: %s", reason);
 	if (p->cpu->no_flops)
 		rfl_capture_note(b, "%s: %s", p->cpu->name, p->cpu->no_flops);
-	if (s->appeared > 0 || s->vanished > 0)
+	if (s->tid == 0 && (s->appeared > 0 || s->vanished > 0))
 		rfl_capture_note(b,
 				 "of %zu threads, %zu ended and %zu began during the run: new "
 				 "threads are counted only if a counted thread started them",
@@ -467,9 +578,9 @@ static void add_notes(struct rfl_capture_builder *b, bool idle, const struct ses
 				 rfl_num_si(shortest_s, "s", 3, second, sizeof(second)));
 	if (p->passes > 1)
 		rfl_capture_note(b,
-				 "counted in %d runs of the same step: this processor has fewer "
+				 "counted in %d runs of the same %s: this CPU has fewer "
 				 "counters than events",
-				 p->passes);
+				 p->passes, s->tid > 0 ? "program" : "step");
 }
 
 static enum rfl_rc rest(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
@@ -482,48 +593,61 @@ static enum rfl_rc rest(void *ctx, struct rfl_ranges *ranges, struct rfl_err *er
 	return rc;
 }
 
+static void refuse_by_request(struct rfl_perf_plan *plan, const struct rfl_source_request *request)
+{
+	for (struct rfl_perf_item *item = plan->items; item < plan->items + plan->n; item++) {
+		if (request->no_events)
+			item->reason = request->no_events;
+		else if (item->event.is_flops && request->no_flops)
+			item->reason = request->no_flops;
+		else if (item->is_uncore && request->no_dram)
+			item->reason = request->no_dram;
+	}
+	if (request->no_events)
+		plan->passes = 1;
+}
+
 enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
 				     const struct rfl_source_request *request,
 				     const struct rfl_workload *workload, struct rfl_captures *to,
 				     struct rfl_err *err)
 {
-	struct rfl_perf_plan *plan = NULL;
-	struct rfl_capture_builder *b = NULL;
+	RFL_AUTOPTR(perf_plan) plan = NULL;
 	struct session idle = { .nspans = 0 }, s = { .nspans = 0 };
 	const struct rfl_workload resting = { .run = rest, .ctx = (void *)(uintptr_t)env->sys };
-	struct rfl_capture_spec spec = { .source = "perf",
-					 .label = request->label,
-					 .all_metrics = true };
 	bool counts_dram = false;
-	enum rfl_rc rc = rfl_perf_plan_new(env, request->precision, &plan, err);
+	struct rfl_perf_env how = *env;
+
+	how.program = workload->start != NULL;
+	how.multiplex = request->multiplex;
+	enum rfl_rc rc = rfl_perf_plan_new(&how, request->precision, &plan, err);
 
 	if (rc != RFL_OK)
-		goto done;
-	spec.formulas = plan->formulas;
-	if ((rc = rfl_capture_builder_new(&spec, &b, err)) != RFL_OK)
-		goto done;
-	if (rfl_perf_plan_usable(plan, false) == 0) {
+		return rc;
+	refuse_by_request(plan, request);
+	if (rfl_perf_plan_usable(plan, false) == 0 && !workload->start)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "%s",
 			      plan->n > 0 ? plan->items[0].reason : "there are no events to count");
-		goto done;
-	}
 	for (size_t i = 0; i < plan->n; i++)
 		counts_dram = counts_dram || (plan->items[i].is_uncore && !plan->items[i].reason);
-	if ((counts_dram && (rc = session_run(&idle, plan, &resting, err)) != RFL_OK) ||
-	    (rc = session_run(&s, plan, workload, err)) != RFL_OK)
-		goto done;
-	rfl_capture_chip(b, plan->cpu->name, env->brand[0] ? env->brand : NULL);
-	if ((counts_dram && (rc = put_spans(b, &idle, err)) != RFL_OK) ||
-	    (rc = put_spans(b, &s, err)) != RFL_OK)
-		goto done;
-	add_notes(b, counts_dram, &s);
-	rfl_capture_steps(b, 1, plan->passes);
-	rfl_capture_finish(b, to);
-done:
-	session_fini(&idle);
-	session_fini(&s);
-	rfl_capture_builder_free(b);
-	rfl_perf_plan_free(plan);
+	if (rc == RFL_OK && counts_dram)
+		rc = session_run(&idle, plan, &resting, err);
+	if (rc == RFL_OK)
+		rc = session_run(&s, plan, workload, err);
+	if (rc == RFL_OK) {
+		struct rfl_capture_builder *b = rfl_capture_builder_new(
+			&(struct rfl_capture_spec){ .source = "perf",
+						    .label = request->label,
+						    .formulas = plan->formulas,
+						    .all_metrics = true });
+
+		rfl_capture_chip(b, plan->cpu->name, env->brand[0] ? env->brand : NULL);
+		put_spans(b, &idle, NULL);
+		put_spans(b, &s, s.tid > 0 ? &idle : NULL);
+		add_notes(b, counts_dram, &s);
+		rfl_capture_steps(b, 1, plan->passes);
+		rc = rfl_capture_finish(b, to, err);
+	}
 	return rc;
 }
 
@@ -548,7 +672,7 @@ static void keep(char *out, size_t size, const char *text)
 enum rfl_rc rfl_perf_look__at(const struct rfl_perf_env *env, const char *precision,
 			      struct rfl_perf_status *ret, struct rfl_err *err)
 {
-	struct rfl_perf_plan *plan = NULL;
+	RFL_AUTOPTR(perf_plan) plan = NULL;
 	enum rfl_rc rc = rfl_perf_plan_new(env, precision, &plan, err);
 
 	if (rc != RFL_OK)
@@ -571,7 +695,6 @@ enum rfl_rc rfl_perf_look__at(const struct rfl_perf_env *env, const char *precis
 	}
 	if (ret->software + ret->hardware == 0 && plan->n > 0)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "%s", plan->items[0].reason);
-	rfl_perf_plan_free(plan);
 	return rc;
 }
 
@@ -593,7 +716,7 @@ static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_er
 
 const struct rfl_source_ops rfl_source_perf = {
 	.name = "perf",
-	.summary = "hardware and kernel counters of processors: FLOPs, DRAM bytes, cycles, "
+	.summary = "hardware and kernel counters of CPUs: FLOPs, DRAM bytes, cycles, "
 		   "instructions, cache misses",
 	.device = "cpu",
 	.probe = probe,

@@ -128,11 +128,10 @@ const struct rfl_perf_sys rfl_perf_sys_linux = {
 bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...)
 {
 	char full[4096];
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .max = size - 1 };
 	va_list args;
 	int n = snprintf(full, sizeof(full), "%s", root);
 
-	rfl_buf_init(&text, size - 1);
 	va_start(args, path);
 	if (n < (int)sizeof(full))
 		n += vsnprintf(full + n, sizeof(full) - (size_t)n, path, args);
@@ -140,7 +139,6 @@ bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, 
 	const bool ok = n < (int)sizeof(full) && rfl_file_read(full, &text, NULL) == RFL_OK;
 	snprintf(out, size, "%s", ok ? rfl_buf_str(&text) : "");
 	out[strcspn(out, "\n")] = '\0';
-	rfl_buf_fini(&text);
 	return ok;
 }
 
@@ -186,39 +184,36 @@ static int by_number(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* The names and numbers of the matching PMUs, sorted. Free `ret` even after a failure. */
-static enum rfl_rc list_pmus(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
-			     size_t *n, struct rfl_err *err)
+/* The names and numbers of the matching PMUs, sorted. */
+static struct rfl_perf_pmu *list_pmus(struct rfl_arena *arena, const char *root, const char *prefix,
+				      size_t *n)
 {
 	char path[4096];
 	const struct dirent *entry;
-	size_t cap = 0;
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_perf_pmu *pmus = NULL;
 
-	*ret = NULL;
 	*n = 0;
 	snprintf(path, sizeof(path), "%s" DEVICES, root);
 	DIR *dir = opendir(path);
-	while (dir && (entry = readdir(dir))) { /* without the folder there are no PMUs */
+	while (dir && (entry = readdir(dir))) { /* without the directory there are no PMUs */
 		struct rfl_perf_pmu pmu = { .number = number_of(entry->d_name, prefix) };
 		const size_t len = strlen(entry->d_name);
 
 		if (pmu.number < -1 || len >= sizeof(pmu.name))
 			continue;
 		memcpy(pmu.name, entry->d_name, len + 1);
-		if ((rc = rfl_grow(ret, &cap, *n + 1, SIZE_MAX, err)) != RFL_OK)
-			break;
-		(*ret)[(*n)++] = pmu;
+		*(struct rfl_perf_pmu *)rfl_arena_append(arena, &pmus, n) = pmu;
 	}
 	if (dir)
 		closedir(dir);
 	if (*n > 0)
-		qsort(*ret, *n, sizeof(**ret), by_number);
-	return rc;
+		qsort(pmus, *n, sizeof(*pmus), by_number);
+	return pmus;
 }
 
-/* Read the type of a PMU and its processors ("0,20" or "0-1"). */
-static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct rfl_err *err)
+/* Read the type of a PMU and its CPUs ("0,20" or "0-1"). */
+static enum rfl_rc read_pmu(struct rfl_arena *arena, const char *root, struct rfl_perf_pmu *pmu,
+			    struct rfl_err *err)
 {
 	char text[4096];
 	int64_t type;
@@ -229,9 +224,7 @@ static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct r
 				"%s" DEVICES "/%s/type: does not contain the number of a PMU", root,
 				pmu->name);
 	pmu->type = (uint32_t)type;
-	pmu->cpus = rfl_alloc_array(CPUS_MAX, sizeof(*pmu->cpus));
-	if (!pmu->cpus)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", pmu->name);
+	pmu->cpus = rfl_arena_array(arena, CPUS_MAX, sizeof(*pmu->cpus));
 	bool good = rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/cpumask", pmu->name);
 	for (const char *at = text; good && *at; at += *at == ',') {
 		int cpu, last;
@@ -245,37 +238,23 @@ static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct r
 	}
 	if (!good || pmu->ncpus == 0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s" DEVICES "/%s/cpumask: does not contain a list of processors",
-				root, pmu->name);
+				"%s" DEVICES "/%s/cpumask: does not contain a list of CPUs", root,
+				pmu->name);
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_perf_pmus_find(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
-			       size_t *n, struct rfl_err *err)
+enum rfl_rc rfl_perf_pmus_find(struct rfl_arena *arena, const char *root, const char *prefix,
+			       struct rfl_perf_pmu **ret, size_t *n, struct rfl_err *err)
 {
-	struct rfl_perf_pmu *pmus;
-	size_t found;
-	enum rfl_rc rc = list_pmus(root, prefix, &pmus, &found, err);
+	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < found && rc == RFL_OK; i++)
-		rc = read_pmu(root, &pmus[i], err);
-	if (rc == RFL_OK) {
-		*ret = pmus;
-		*n = found;
-	} else {
-		rfl_perf_pmus_free(pmus, found);
-	}
+	*ret = list_pmus(arena, root, prefix, n);
+	for (size_t i = 0; i < *n && rc == RFL_OK; i++)
+		rc = read_pmu(arena, root, &(*ret)[i], err);
 	return rc;
 }
 
-void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n)
-{
-	for (size_t i = 0; pmus && i < n; i++)
-		free(pmus[i].cpus);
-	free(pmus);
-}
-
-bool rfl_perf_has_core_pmu(const char *root)
+bool rfl_perf_has_core_pmu(struct rfl_arena *arena, const char *root)
 {
 	static const char *const prefixes[] = {
 		"cpu",         "cpu_core",          "cpu_atom",         "armv8_pmuv3",
@@ -283,12 +262,8 @@ bool rfl_perf_has_core_pmu(const char *root)
 	};
 	size_t n = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(prefixes) && n == 0; i++) {
-		struct rfl_perf_pmu *pmus;
-
-		(void)!list_pmus(root, prefixes[i], &pmus, &n, NULL);
-		rfl_perf_pmus_free(pmus, n);
-	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(prefixes) && n == 0; i++)
+		(void)list_pmus(arena, root, prefixes[i], &n);
 	return n > 0;
 }
 
