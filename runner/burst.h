@@ -68,7 +68,7 @@ struct rfl_burst_config {
 	 * a second during the window and the steps added by until_stdrel ("until", total 0). On an
 	 * asynchronous device, a queued step counts as done. May be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
-	/** For a training, which does more than its steps, the window consists of laps. lap()
+	/** For a training run, which does more than its steps, the window consists of laps. lap()
 	 * returns the length of the next lap, 1 to RFL_BURST_LAP steps; lapped() is called after
 	 * each one, with the device idle, and its time is not part of the window. Both NULL: one
 	 * lap. */

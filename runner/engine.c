@@ -93,8 +93,8 @@ static void add_row(struct rfl_engine_list *list, struct rfl_engine_row row)
 	list->rows[list->n++] = row;
 }
 
-/* engine_<name>-<version>-<variant>.so; other files are ignored, and plugins that an earlier folder
- * has, too. */
+/* engine_<name>-<version>-<variant>.so; other files are ignored, and plugins that an earlier
+ * directory has, too. */
 static void add_file(struct rfl_engine_list *list, const char *dir, const char *file)
 {
 	const size_t n = strlen(file), prefix = strlen(PLUGIN_PREFIX),
@@ -206,11 +206,12 @@ static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device
 
 	if (rc != RFL_OK)
 		/* only this failure's message lacks a remedy */
-		return rfl_fail(err, why.rc, why.native, "%s%s", why.msg,
-				strstr(why.msg, "cannot open shared object file")
-					? ": install the library that the plugin was built with, "
-					  "or add its folder to LD_LIBRARY_PATH (docs/engines.md)"
-					: "");
+		return rfl_fail(
+			err, why.rc, why.native, "%s%s", why.msg,
+			strstr(why.msg, "cannot open shared object file")
+				? ": install the library that the plugin was built with, or add "
+				  "its directory to LD_LIBRARY_PATH (docs/internals/engines.md)"
+				: "");
 	ops = entry(RFL_ENGINE_ABI);
 	rfl_dl_close(dl); /* the plugin stays mapped */
 	if (!ops)
@@ -228,11 +229,10 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 			    enum rfl_device device, const struct rfl_engine_ops **ret,
 			    struct rfl_err *err)
 {
-	struct rfl_buf reasons;
+	RFL_AUTO(buf) reasons = { .max = RFL_ERR_MSG_MAX / 2 };
 	size_t tried = 0;
 	enum rfl_rc rc = RFL_EUNAVAILABLE;
 
-	rfl_buf_init(&reasons, RFL_ERR_MSG_MAX / 2);
 	for (size_t i = 0; i < list->n && rc != RFL_OK; i++) {
 		const struct rfl_engine_row *row = &list->rows[i];
 		struct rfl_err why = RFL_ERR_INIT;
@@ -253,15 +253,15 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "no engine for device '%s': %s",
 			      rfl_device_names[device], rfl_buf_str(&reasons));
 	}
-	rfl_buf_fini(&reasons);
 	return rc;
 }
 
 enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
 			    const struct rfl_net *net, int threads, struct rfl_err *err)
 {
-	struct rfl_fill_job *jobs = rfl_alloc_array((size_t)net->nparams, sizeof(*jobs));
-	float *copy;
+	RFL_AUTOFREE struct rfl_fill_job *jobs =
+		rfl_alloc_array((size_t)net->nparams, sizeof(*jobs));
+	RFL_AUTOFREE float *copy = NULL;
 	size_t njobs = 0, largest = 0;
 	enum rfl_rc rc = RFL_OK;
 
@@ -287,7 +287,5 @@ enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine 
 		rfl_fill_run(&job, 1, threads);
 		rc = ops->set_param(engine, i, copy, net->params[i].numel, err);
 	}
-	free(copy);
-	free(jobs);
 	return rc;
 }

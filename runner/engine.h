@@ -58,7 +58,7 @@ struct rfl_engine_config {
 	bool score; /**< every forward adds to the sums that score() returns */
 };
 
-/** Sums over the forwards of a training or an evaluation. */
+/** Sums over the forwards of a training run or an evaluation. */
 struct rfl_score {
 	int64_t rows;    /**< rows of logits: samples, or tokens of a language model */
 	int64_t correct; /**< rows in which the logit of the label is the largest */
@@ -97,9 +97,9 @@ struct rfl_engine_device {
 /** Processes that train together (data-parallel). A single process has rank 0 and size 1, and needs
  * no address. */
 struct rfl_world {
-	int rank, size;    /**< rank among all processes, and their number */
-	int local_rank;    /**< rank on this machine; selects the GPU */
-	int local_size;    /**< -1: unknown */
+	int rank, size; /**< rank among all processes, and their number */
+	int local_rank; /**< rank on this machine; selects the GPU */
+	int local_size; /**< -1: unknown */
 	/** Host on which rank 0 listens; or, with port 0, the path of an empty file with which
 	 * processes of one machine find each other. Then nothing listens but at 127.0.0.1. */
 	char address[256];
@@ -302,16 +302,17 @@ struct rfl_engine_row {
 	const char *missing; /**< why it cannot be used and what to do; NULL with a plugin */
 };
 
-struct rfl_engine_list; /* the plugins found in the given folders */
+struct rfl_engine_list; /* the plugins found in the given directories */
 
 /**
  * Look for plugins named engine_<name>-<version>-<variant>.so, without opening them.
- * @param dirs  NULL-terminated folders in order of preference
+ * @param dirs  NULL-terminated directories in order of preference
  * @param ret   set on success only; release with rfl_engine_list_free()
  */
 enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_engine_list_free(struct rfl_engine_list *list);
+RFL_AUTOPTR_TYPE(engine_list, free);
 /** The i-th row or NULL. */
 const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *list, size_t i);
 

@@ -27,8 +27,14 @@
 extern const char *const rfl_run_device_choices[];
 extern const char *const rfl_run_data_choices[];
 
-/** Whether --arch is the name of a file with a network, *.json, instead of a model of the zoo. */
-bool rfl_run_arch_is_file(const char *arch);
+/** What --env names, and its default, which is the same in all commands. */
+#define RFL_ENV_HELP                                                                           \
+	"name of the environment in the ledger and the peaks file; default: the device (cpu, " \
+	"cuda, mps)"
+
+/** The device of an environment if no engine has chosen one: cuda if the NVIDIA driver finds a GPU,
+ * else cpu. */
+const char *rfl_run_likely_device(void);
 
 /** Policies for a batch that does not fit in memory: the values of rfl_run_config.oom. */
 enum rfl_oom_policy {
@@ -51,7 +57,8 @@ extern const char *const rfl_oom_policy_names[];
 struct rfl_run_config {
 #define FACT(kind, member, ...) RFL_RUN_C_##kind member;
 #include "runner/run/facts.inc"
-	/* ---- a training to accuracy instead of a burst; iters is set to its number of steps ----
+	/* ---- a training run to accuracy instead of a burst; iters is set to its number of steps
+	 * ----
 	 */
 	int64_t epochs;           /**< evaluate after each; 0: a burst */
 	int64_t lr_step;          /**< multiply lr by lr_gamma every so many epochs; 0: never */
@@ -70,13 +77,13 @@ struct rfl_run_config {
 	const char *const *plugin_dirs; /**< NULL-terminated */
 };
 
-/** The state of a run, or of a training. */
+/** The state of a run, or of a training run. */
 struct rfl_run_progress {
 	/** "setup", those of rfl_burst_config.progress, "memory", "counting"; of a training also
 	 * "train" and "test". Borrowed. */
 	const char *phase;
 	int64_t done, total; /**< steps of the phase, or batches of the evaluation */
-	/* of a training: */
+	/* training runs only: */
 	int64_t epoch, epochs; /**< number of the current epoch, from 1; 0: not a training */
 	double loss, accuracy; /**< over the epoch so far, 0 to 1 */
 	double left_s;         /**< estimate for all remaining epochs; NaN: unknown */
@@ -88,8 +95,8 @@ typedef enum rfl_rc (*rfl_run_source_fn)(const char *backend, const struct rfl_s
 
 /** The program that starts a run. */
 struct rfl_run_host {
-	const char *command_line;     /**< as the user wrote it, for the time log */
-	const char *cell;             /**< id of the matrix cell, for the row; NULL: none */
+	const char *command_line; /**< as the user wrote it, for the time log */
+	const char *cell;         /**< id of the matrix cell, for the row; NULL: none */
 	/** Append the command that repeats the run, for its row. NULL: unknown */
 	void (*command)(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
 			struct rfl_buf *out);
@@ -123,15 +130,15 @@ struct rfl_run_result {
 	char time_log[4096];      /**< path of the time log */
 	char steps_file[4096];    /**< "" if no step was measured */
 	char counters_file[4096]; /**< "" if nothing was counted */
-	struct rfl_epochs epochs; /**< of a training, including those before it was continued */
-	char libraries[256];      /**< that multiply matrices on the processor; "": unknown */
+	struct rfl_epochs epochs; /**< of a training run, including those before it was continued */
+	char libraries[256];      /**< that compute GEMMs on the CPU; "": unknown */
 	char memory_file[4096];   /**< "" if the memory of a step was not recorded */
 	double memory_bytes;      /**< of the device, or the limit of the processes; 0: unknown */
 };
 
 /**
- * Do one run and write its files: logs/steps/<run_id>.csv, logs/epochs/<run_id>.csv for a training,
- * logs/time/<label>_<stamp>.txt, rows in logs/counters.csv if counters were requested,
+ * Do one run and write its files: logs/steps/<run_id>.csv, logs/epochs/<run_id>.csv for a training
+ * run, logs/time/<label>_<stamp>.txt, rows in logs/counters.csv if counters were requested,
  * logs/memory/<run_id>.csv if the memory of a step was, and finally the row in logs/metrics.csv.
  *
  * If config->world.size exceeds 1, each of several processes calls this and writes the row of its
@@ -151,7 +158,7 @@ void rfl_run_result_fini(struct rfl_run_result *r);
 /**
  * rfl_run() with config->oom, the policy for batches that do not fit: each attempt has its own
  * child and row. A label in the configuration is adapted to each attempt: _bs64 becomes _bs48.
- * A search does not try batches of which the predicted memory exceeds that of the device.
+ * A search does not try batches whose predicted memory exceeds the device's.
  * @param ret  the run with the largest batch that fits, else the last attempt; always release it
  */
 enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rfl_run_host *host,
@@ -176,7 +183,7 @@ typedef const char *(*rfl_world_env_fn)(const char *name, void *ctx);
 
 /**
  * Read rank, size and address from the variables of the active launcher, the first one in the order
- * of docs/run.md. Without a launcher, *ret describes a single process.
+ * of docs/reference/run.md. Without a launcher, *ret describes a single process.
  * @return RFL_OK; RFL_EINVAL naming the variable that is missing or is not a rank, size or port
  */
 enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world *ret,
@@ -196,7 +203,7 @@ bool rfl_world_gpu(const char *visible, int local_rank, char ret[64]);
  * The child: reads a configuration (JSON) from a descriptor, runs it and reports JSON lines. A
  * failure is both reported and returned.
  * @param source_for  for tests; NULL: rfl_source_for
- * @param stopped     whether a training has to write a checkpoint and end; NULL: never
+ * @param stopped     whether a training run has to write a checkpoint and end; NULL: never
  */
 enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source_for,
 			  bool (*stopped)(void), struct rfl_err *err) RFL_WARN_UNUSED;
@@ -211,5 +218,9 @@ bool rfl_run_found_no_gpu(const struct rfl_ledger_row *row);
 /** Append the command of a ledger row or, if an older version wrote it, a 'roofline run' command
  * with the options that its columns record, except those at their default. */
 void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out);
+
+/** Name the libraries of this process that compute GEMMs on the CPU: "OpenBLAS 0.3.21
+ * (Haswell kernels), oneDNN 2.6.3"; "" if none is visible. */
+void rfl_run_libraries(char *out, size_t size);
 
 #endif

@@ -5,11 +5,12 @@
  * - burst.h: the measured burst: warm-up steps, then a window in which only training happens
  * - burst/counted.h: the step after the window that is repeated with hardware counters
  * - run.h: one run, from configuration to ledger row: parent, child, files, several processes
- * - verify.h: compares an engine with golden files from PyTorch
+ * - program.h: any program as one step: timed, counted, and recorded like a run
+ * - verify.h: compares an engine with reference files from PyTorch
  *
- * docs/architecture.md describes the stages of a run, docs/run.md its files and columns. A net must
- * outlive the engine opened on it; close an engine before freeing its plugin's list. Use an engine
- * from one thread only.
+ * docs/internals/architecture.md describes the stages of a run, docs/reference/run.md its files and
+ * columns. A net must outlive the engine opened on it; close an engine before freeing its plugin's
+ * list. Use an engine from one thread only.
  */
 #ifndef RFL_RUNNER_RUNNER_H
 #define RFL_RUNNER_RUNNER_H
@@ -17,6 +18,7 @@
 #include "runner/burst.h"
 #include "runner/burst/counted.h"
 #include "runner/engine.h"
+#include "runner/program.h"
 #include "runner/run.h"
 #include "runner/verify.h"
 

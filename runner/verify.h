@@ -1,15 +1,15 @@
 /*
- * verify.h - compares an engine with PyTorch: runs the network of a golden file and lists every
+ * verify.h - compares an engine with PyTorch: runs the network of a reference file and lists every
  * comparison with its tolerance.
  *
  * In every version, PyTorch's float32 results meet these tolerances against its double results:
  * logits   5 times PyTorch's own largest deviation; sums, l2 and loss: the bounds that follow from
  * it; trace    2e-5 of the l2 of the layer's output; losses   1e-5 + 10 times the largest deviation
  * of PyTorch's float32 up to that step; norms    1e-5 + 10 times the largest deviation of PyTorch's
- * float32 in that field; both 4 times that in channels-last, where PyTorch itself deviates more;
- * gradient (of a logits file) 1e-5 + 10 times PyTorch's largest relative deviation, relative to the
- *          value or to a hundredth of the largest value, whichever is larger.
- * On an NVIDIA GPU all but the trace have 16 times the tolerance (verify/rules.c).
+ * float32 in that field; both 4 times that in channels-last or without AVX-512, where PyTorch
+ * itself deviates more; gradient (of a logits file) 1e-5 + 10 times PyTorch's largest relative
+ * deviation, relative to the value or to a hundredth of the largest value, whichever is larger. On
+ * an NVIDIA GPU all but the trace have 16 times the tolerance (verify/rules.c).
  *
  * Batch norm over two images is chaotic at the learning rate of the section sgd, so networks with
  * batch norm are judged only on values from before its first step. running_var is never judged.
@@ -48,6 +48,7 @@ struct rfl_checks {
 struct rfl_checks *rfl_checks_new(void);
 /** Accepts NULL. */
 void rfl_checks_free(struct rfl_checks *checks);
+RFL_AUTOPTR_TYPE(checks, free);
 
 /** Add a comparison that is judged, or only reported if it has a note or allowed is NaN.
  * @param check  its strings are copied */
@@ -66,21 +67,21 @@ struct rfl_verify_setup {
 	int threads;
 	enum rfl_layout layout;
 	enum rfl_precision precision;
-	enum rfl_attention attention; /**< AUTO: that of the golden file */
+	enum rfl_attention attention; /**< AUTO: as in the reference file */
 };
 
 /** Compare the fill with its test vectors, bit for bit. */
 void rfl_verify_fill(struct rfl_checks *checks);
 
 /**
- * Run the network of a golden file and add its comparisons.
+ * Run the network of a reference file and add its comparisons.
  * @return RFL_OK whatever the verdicts; RFL_ENOTFOUND if the zoo has no such model; RFL_EFORMAT if
  *         file and network have different layers; any error of the engine
  */
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
 			      struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Private: the rules of verify/rules.c, which add the comparisons of one golden file. */
+/* Private: the rules of verify/rules.c, which add the comparisons of one reference file. */
 struct rfl_verify__rules {
 	struct rfl_checks *to;
 	const struct rfl_golden *golden;
@@ -88,10 +89,13 @@ struct rfl_verify__rules {
 	/* the files hold NCHW, computed on a CPU; others get a larger tolerance */
 	enum rfl_device device;
 	enum rfl_layout layout;
-	bool bf16; /* else float32 */
+	bool bf16;          /* else float32 */
+	bool other_order;   /* a CPU without AVX-512 */
+	bool converts_bf16; /* a CPU without instructions for bfloat16 */
 };
 
-/** Relative tolerance of the l2 of a network's outputs in bfloat16. */
+/** Relative tolerance of the l2 of a network's outputs in bfloat16, where the CPU has instructions
+ * for it. */
 double rfl_verify__bf16_error(const struct rfl_net *net);
 
 void rfl_verify__forward(const struct rfl_verify__rules *r, bool batch_statistics,

@@ -51,7 +51,7 @@ const char *tool_arguments(int argc, char **argv, const char *program, const cha
 	}
 	if (optind + 1 == argc)
 		return argv[optind];
-	fprintf(stderr, "%s: name exactly one folder; run '%s --help' for help\n", program,
+	fprintf(stderr, "%s: name exactly one directory; run '%s --help' for help\n", program,
 		program);
 	return NULL;
 }

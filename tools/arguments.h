@@ -1,4 +1,4 @@
-/* arguments.h - the command line of the programs that create data: options and one folder. */
+/* arguments.h - the command line of the programs that create data: options and one directory. */
 #ifndef RFL_TOOLS_ARGUMENTS_H
 #define RFL_TOOLS_ARGUMENTS_H
 
@@ -14,7 +14,7 @@ struct tool_option {
 	bool *flag;
 };
 
-/** Parse the command line; print help or an error. @return the folder; NULL: exit with `code` */
+/** Parse the command line; print help or an error. @return the directory; NULL: exit with `code` */
 const char *tool_arguments(int argc, char **argv, const char *program, const char *about,
 			   const struct tool_option *options, int *code);
 

@@ -1,10 +1,10 @@
 /*
- * make_digits.c - create a data set of digits in the files of MNIST, for trainings without a
+ * make_digits.c - create a data set of digits in the files of MNIST, for training runs without a
  * download: digits in several fonts, rotated, scaled, sheared, shifted, of different thickness and
- * with noise. The fonts are those of the machine, so the images differ between machines.
+ * with noise. The fonts are the machine's, so the images differ between machines.
  */
+#include <inttypes.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +94,7 @@ static enum rfl_rc save(const char *dir, const char *name, const struct rfl_buf 
 			struct rfl_err *err)
 {
 	char *path = rfl_path_join(dir, name);
-	enum rfl_rc rc = path ? rfl_buf_check(data, name, err)
-			      : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	enum rfl_rc rc = rfl_buf_check(data, name, err);
 
 	if (rc == RFL_OK)
 		rc = rfl_file_write(path, data->data, data->len, err);
@@ -170,5 +169,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "make_digits: %s\n", err.msg);
 		return 1;
 	}
+	printf("%s: wrote %" PRId64 " training and %" PRId64 " test images\n", plan.dir, plan.train,
+	       plan.test);
 	return 0;
 }

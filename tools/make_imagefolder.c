@@ -1,4 +1,4 @@
-/* make_imagefolder.c - create a folder of textured JPEG files for training. */
+/* make_imagefolder.c - create a directory of textured JPEG files for training. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,6 +8,7 @@
 
 #include <jpeglib.h>
 
+#include "base/alloc.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "data/random.h"
@@ -156,16 +157,14 @@ static void damage(struct bytes *b, int64_t kind)
 enum form { PLAIN, GREY, PROGRESSIVE, CMYK, FULL_COLOUR, FORMS };
 
 /* On an error, the default handler of libjpeg ends the program with a message. */
-static enum rfl_rc encode(const struct picture *p, int width, int height, int quality,
-			  enum form form, struct bytes *ret, struct rfl_err *err)
+static void encode(const struct picture *p, int width, int height, int quality, enum form form,
+		   struct bytes *ret)
 {
 	struct jpeg_compress_struct encoder;
 	struct jpeg_error_mgr manager;
-	uint8_t *row = malloc((size_t)width * 4);
+	uint8_t *row = rfl_alloc_array((size_t)width, 4);
 	JSAMPROW rows[1] = { row };
 
-	if (!row)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	encoder.err = jpeg_std_error(&manager);
 	jpeg_create_compress(&encoder);
 	jpeg_mem_dest(&encoder, &ret->data, &ret->len);
@@ -196,7 +195,6 @@ static enum rfl_rc encode(const struct picture *p, int width, int height, int qu
 	jpeg_finish_compress(&encoder);
 	jpeg_destroy_compress(&encoder);
 	free(row);
-	return RFL_OK;
 }
 
 static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_t image,
@@ -225,17 +223,13 @@ static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_
 	snprintf(class_name, sizeof(class_name), name, (long long)class_index);
 	snprintf(path, sizeof(path), "%s/train/%s/image_%05lld.jpg", plan->dir, class_name,
 		 (long long)image);
-	rc = encode(&picture, sizes[size].width, sizes[size].height, (int)plan->quality, form,
-		    &bytes, err);
-	if (rc)
-		goto done;
+	encode(&picture, sizes[size].width, sizes[size].height, (int)plan->quality, form, &bytes);
 	/* distribute damaged files evenly */
 	if ((k + 1) * plan->damaged / 100 > damaged)
 		damage(&bytes, damaged % DAMAGES);
 	rc = rfl_file_mkdirs_for(path, err);
 	if (rc == RFL_OK)
 		rc = rfl_file_write(path, bytes.data, bytes.len, err);
-done:
 	free(bytes.data);
 	return rc;
 }
@@ -244,15 +238,15 @@ int main(int argc, char **argv)
 {
 	struct plan plan = { .classes = 10, .images = 24, .seed = 1, .quality = 90 };
 	const struct tool_option options[] = {
-		{ "classes", "folders", &plan.classes, 1, 1000, NULL },
-		{ "images", "files in each folder", &plan.images, 1, 100000, NULL },
+		{ "classes", "directories", &plan.classes, 1, 1000, NULL },
+		{ "images", "files in each directory", &plan.images, 1, 100000, NULL },
 		{ "seed", "random seed", &plan.seed, 0, INT64_MAX, NULL },
 		{ "quality", "quality of the JPEG encoder", &plan.quality, 1, 100, NULL },
 		{ "damaged", "percentage of truncated, empty, PNG, too large or noisy files",
 		  &plan.damaged, 0, 100, NULL },
 		{ .name = "odd",
-		  .help = "include grey, progressive, CMYK and 4:4:4 files, and folder names with "
-			  "spaces and with bytes that are not UTF-8",
+		  .help = "include grey, progressive, CMYK and 4:4:4 files, and directory names "
+			  "with spaces and with bytes that are not UTF-8",
 		  .flag = &plan.odd },
 		{ .name = NULL },
 	};

@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "complexity/op.h"
 
-/* The time from the beginning of a layer to that of the next. */
+/* The time from the beginning of a layer to the beginning of the next. */
 struct event {
 	const char *name; /* "fwd/conv1", "bwd/conv1", "opt"; without layers "fwd" and "bwd" */
 	double bytes, peak_bytes; /* at the end, and the most in between */

@@ -175,7 +175,7 @@ static bool is_wanted(size_t i, unsigned sets)
 }
 
 /* The total of a quantity over the whole step, or the reason why it is unknown. A GPU's FLOPs are
- * complete if the counts of the matrix units in the run's precision and of fp32, which norms,
+ * complete if the counts of the Tensor Cores in the run's precision and of fp32, which norms,
  * losses and updates always use, are known. */
 static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
 			       enum rfl_quantity q)
@@ -218,10 +218,9 @@ double rfl_counted_per_step(const struct rfl_capture *capture,
  * reason, omit the names of the sets. */
 static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf *out)
 {
-	struct rfl_buf sets;
+	RFL_AUTO(buf) sets = { .len = 0 };
 	size_t n = 0, reasons = 0;
 
-	rfl_buf_init(&sets, 0);
 	for (size_t i = 0; i < c->nrefusals; i++)
 		reasons += rfl_capture_refused_alike(c, i, &sets);
 	for (size_t i = 0; i < c->nrefusals; i++) {
@@ -233,7 +232,6 @@ static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf
 			rfl_buf_printf(out, "%s: ", rfl_buf_str(&sets));
 		rfl_buf_puts(out, c->refusals[i].reason);
 	}
-	rfl_buf_fini(&sets);
 	return n;
 }
 
@@ -270,13 +268,12 @@ void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_coun
 			struct rfl_buf *out)
 {
 	const char *word = "unavailable";
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	bool any = false;
 	size_t n;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(counted); i++)
 		any = any || !isnan(capture->total[counted[i]].value);
-	rfl_buf_init(&text, 0);
 	n = say_refusals(capture, any, &text);
 	if (any) {
 		word = "partial";
@@ -301,7 +298,6 @@ void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_coun
 		rfl_buf_puts(out, "ok");
 	if (text.failed)
 		out->failed = true;
-	rfl_buf_fini(&text);
 }
 
 /* True if a metric is a ratio of the family: "selftest.dram_read_bytes.ratio" belongs to "dram". */

@@ -51,7 +51,7 @@ struct rfl_counted_asked {
 };
 
 /** A quantity per step; NaN if it is unknown or only a lower bound is known. A GPU's FLOPs are
- * known if the counts of fp32 and of the matrix units in the run's precision are known. */
+ * known if the counts of fp32 and of the Tensor Cores in the run's precision are known. */
 double rfl_counted_per_step(const struct rfl_capture *capture,
 			    const struct rfl_counted_asked *asked, enum rfl_quantity q);
 

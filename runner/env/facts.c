@@ -1,6 +1,6 @@
 /*
- * facts.c - describes this machine and its surroundings as JSON. An unknown fact is null; `missing`
- * maps its path to the reason.
+ * facts.c - describes this machine and its surroundings as JSON. An unknown value is null;
+ * `missing` maps its path to the reason.
  */
 #define _GNU_SOURCE /* realpath */
 #include "runner/env/record.h"
@@ -25,19 +25,19 @@ static const struct {
 	const char *path, *why;
 } reasons[] = {
 	{ "/system/os", BY "/etc/os-release" },
-	{ "/system/virtualised", BY "the processor or the firmware" },
+	{ "/system/virtualised", BY "the CPU or the firmware" },
 	{ "/system/hypervisor", "not reported by the hypervisor" },
 	{ "/system/*", BY "/sys/class/dmi/id" },
 	{ "/engines/*/version", BY "the library" },
 	{ "/engines/*", "recorded by runs with this engine, if it uses CUDA" },
-	{ "/processor/name", BY "the processor" },
-	{ "/processor/vendor", BY "the processor" },
+	{ "/processor/name", BY "the CPU" },
+	{ "/processor/vendor", BY "the CPU" },
 	{ "/processor/governor", "no frequency governor (usual in virtual machines)" },
 	{ "/processor/turbo", BY "intel_pstate or cpufreq" },
 	{ "/limits/*", "not limited by a control group" },
 	{ "/memory/*", BY "/proc/meminfo" },
 	{ "/gpus/*", BY "the driver" },
-	{ "/storage/data", "no data folder was given" },
+	{ "/storage/data", "no data directory was given" },
 	{ "/storage/*/size_bytes", BY "the file system" },
 	{ "/storage/*", BY "the mount table or the device" },
 	{ "/network/interfaces/*/driver", BY "the system" },
@@ -119,11 +119,10 @@ static int by_index(const void *a, const void *b)
 /* "0-3,8" */
 static json_t *affinity_of(const struct rfl_machine *m)
 {
-	struct rfl_cpu *cpus = rfl_alloc_array(m->ncpus, sizeof(*cpus));
-	struct rfl_buf list;
+	RFL_AUTOFREE struct rfl_cpu *cpus = rfl_alloc_array(m->ncpus, sizeof(*cpus));
+	RFL_AUTO(buf) list = { .len = 0 };
 	json_t *string;
 
-	rfl_buf_init(&list, 0);
 	if (m->ncpus)
 		memcpy(cpus, m->cpus, m->ncpus * sizeof(*cpus));
 	qsort(cpus, m->ncpus, sizeof(*cpus), by_index);
@@ -136,8 +135,6 @@ static json_t *affinity_of(const struct rfl_machine *m)
 			rfl_buf_printf(&list, "-%d", cpus[last].os_index);
 	}
 	string = text(rfl_buf_str(&list));
-	rfl_buf_fini(&list);
-	free(cpus);
 	return string;
 }
 
@@ -150,26 +147,26 @@ static json_t *processor_of(const struct rfl_machine *m, const struct rfl_surrou
 	for (size_t i = 0; i < m->ncaches; i++) {
 		const struct rfl_cache *c = &m->caches[i];
 
-		(void)json_array_append_new(
-			caches, json_pack("{s:i, s:I, s:i, s:i}", "level", c->level, "size_bytes",
-					  (json_int_t)c->size_bytes, "count", c->count, "sharers",
-					  c->sharers));
+		(void)json_array_append_new(caches,
+					    json_pack("{s:i, s:I, s:i, s:i}", "level", c->level,
+						      "size_bytes", (json_int_t)c->size_bytes,
+						      "count", c->count, "sharers", c->sharers));
 	}
 	for (size_t i = 0; i < RFL_ISA_COUNT; i++)
 		if (m->isa >> i & 1)
 			(void)json_array_append_new(isa, json_string(rfl_isa_name(i)));
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-		text(m->cpu_name), "vendor", text(m->cpu_vendor), "packages", count(m->packages),
-		"cores", count(m->cores), "hw_threads", count(m->hw_threads), "smt", flag(m->smt),
-		"numa_nodes", count(m->numa_nodes), "governor", text(m->governor), "turbo",
-		flag(around->turbo), "caches", caches, "isa", isa);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+			 text(m->cpu_name), "vendor", text(m->cpu_vendor), "packages",
+			 count(m->packages), "cores", count(m->cores), "hw_threads",
+			 count(m->hw_threads), "smt", flag(m->smt), "numa_nodes",
+			 count(m->numa_nodes), "governor", text(m->governor), "turbo",
+			 flag(around->turbo), "caches", caches, "isa", isa);
 }
 
 static json_t *gpus_of(json_t *missing)
 {
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_gpus *gpus = NULL;
+	RFL_AUTOPTR(gpus) gpus = NULL;
 	json_t *list, *ret;
 
 	if (rfl_gpus_new(&gpus, &why) != RFL_OK) {
@@ -194,7 +191,6 @@ static json_t *gpus_of(json_t *missing)
 					"persistence", flag(g->persistence)));
 	}
 	ret = json_pack("{s:o, s:o}", "driver", text(gpus->driver), "devices", list);
-	rfl_gpus_free(gpus);
 	return ret;
 }
 
@@ -213,7 +209,7 @@ static json_t *interfaces_of(const struct rfl_surroundings *around)
 	return list;
 }
 
-/* Describe the storage of a folder, and add its free bytes to `now`. */
+/* Describe the storage of a directory, and add its free bytes to `now`. */
 static json_t *storage_of(const char *root, const char *folder, json_t *now, const char *free_key)
 {
 	char at[PATH_MAX], path[PATH_MAX], rest[PATH_MAX] = "", next[PATH_MAX];
@@ -226,6 +222,8 @@ static json_t *storage_of(const char *root, const char *folder, json_t *now, con
 	while (!realpath(at, path)) {
 		char *slash = strrchr(at, '/');
 
+		if (strcmp(at, ".") == 0) /* the current directory was removed */
+			return json_null();
 		snprintf(next, sizeof(next), "/%.2000s%.2000s", slash ? slash + 1 : at, rest);
 		snprintf(rest, sizeof(rest), "%s", next);
 		if (!slash)
@@ -261,13 +259,13 @@ static json_t *engines_of(const struct rfl_env_spec *spec)
 enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct rfl_err *err)
 {
 	json_t *missing, *root, *now;
-	struct rfl_surroundings *around = NULL;
+	RFL_AUTOPTR(surroundings) around = NULL;
 	const struct rfl_cloud *cloud;
-	struct rfl_machine *m = NULL;
+	RFL_AUTOPTR(machine) m = NULL;
 	enum rfl_rc rc;
 
 	if ((rc = rfl_machine_new(&m, err)))
-		goto done;
+		return rc;
 	around = rfl_surroundings_new(spec->root);
 	cloud = &around->cloud;
 	missing = json_object();
@@ -277,40 +275,38 @@ enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct
 		set(missing, "/system/hypervisor", text("not a virtual machine"));
 	if (around->container && !around->container_image)
 		set(missing, "/container/image",
-			      text("invisible from inside; use --note container=IMAGE:TAG"));
+		    text("invisible from inside; use --note container=IMAGE:TAG"));
 
 	set(root, "system",
-		      json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "os", text(m->os),
-				"kernel", text(m->kernel), "architecture", text(m->architecture),
-				"virtualised", flag(m->virtualised), "hypervisor",
-				text(m->hypervisor), "wsl", strstr(m->kernel, "icrosoft") != NULL,
-				"vendor", text(around->system_vendor), "product",
-				text(around->system_product)));
+	    json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "os", text(m->os), "kernel",
+		      text(m->kernel), "architecture", text(m->architecture), "virtualised",
+		      flag(m->virtualised), "hypervisor", text(m->hypervisor), "wsl",
+		      strstr(m->kernel, "icrosoft") != NULL, "vendor", text(around->system_vendor),
+		      "product", text(around->system_product)));
 	set(root, "program",
-		      json_pack("{s:s, s:s}", "version", RFL_VERSION, "compiler", RFL_COMPILER));
+	    json_pack("{s:s, s:s}", "version", RFL_VERSION, "compiler", RFL_COMPILER));
 	set(root, "engines", engines_of(spec));
 	set(root, "processor", processor_of(m, around));
 	set(root, "limits",
-		      json_pack("{s:o, s:o, s:o, s:o}", "usable_cores", count(m->usable_cores),
-				"usable_hw_threads", count((int64_t)m->ncpus), "cpu_quota",
-				rfl_json_real(m->cpu_quota), "memory_limit_bytes",
-				count(m->memory_limit_bytes)));
+	    json_pack("{s:o, s:o, s:o, s:o}", "usable_cores", count(m->usable_cores),
+		      "usable_hw_threads", count((int64_t)m->ncpus), "cpu_quota",
+		      rfl_json_real(m->cpu_quota), "memory_limit_bytes",
+		      count(m->memory_limit_bytes)));
 	set(root, "memory", json_pack("{s:o}", "bytes", count(m->memory_bytes)));
 	set(root, "gpus", gpus_of(missing));
 	set(root, "storage", json_object());
 	set(json_object_get(root, "storage"), "logs",
-		      storage_of(spec->root, spec->log_dir, now, "logs_free_bytes"));
+	    storage_of(spec->root, spec->log_dir, now, "logs_free_bytes"));
 	set(json_object_get(root, "storage"), "data",
-		      storage_of(spec->root, spec->data_dir, now, "data_free_bytes"));
+	    storage_of(spec->root, spec->data_dir, now, "data_free_bytes"));
 	set(root, "network", json_pack("{s:o}", "interfaces", interfaces_of(around)));
 	set(root, "container",
-		      json_pack("{s:o, s:o}", "kind", text(around->container), "image",
-				text(around->container_image)));
+	    json_pack("{s:o, s:o}", "kind", text(around->container), "image",
+		      text(around->container_image)));
 	set(root, "cloud",
-		      json_pack("{s:o, s:o, s:o, s:o, s:o}", "provider", text(cloud->provider),
-				"region", text(cloud->region), "zone", text(cloud->zone),
-				"instance_type", text(cloud->instance_type), "source",
-				text(cloud->source)));
+	    json_pack("{s:o, s:o, s:o, s:o, s:o}", "provider", text(cloud->provider), "region",
+		      text(cloud->region), "zone", text(cloud->zone), "instance_type",
+		      text(cloud->instance_type), "source", text(cloud->source)));
 	set(now, "affinity", affinity_of(m));
 	set(now, "load_1min", rfl_json_real(around->load[0]));
 	set(now, "load_5min", rfl_json_real(around->load[1]));
@@ -320,8 +316,5 @@ enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct
 	explain(missing, "", root);
 	set(root, "missing", missing);
 	*ret = root;
-done:
-	rfl_surroundings_free(around);
-	rfl_machine_free(m);
 	return rc;
 }

@@ -240,7 +240,7 @@ static const struct {
 	{ "Load when recorded", NULL, "/now/load_1min", .put = load_field },
 };
 
-/* Append the facts of field i, without the user's note. */
+/* Append the values of field i, without the user's note. */
 static void put_fact(const json_t *record, size_t i, struct rfl_buf *out)
 {
 	const struct part *p = fields[i].parts;
@@ -261,7 +261,7 @@ static void put_fact(const json_t *record, size_t i, struct rfl_buf *out)
 		put_part(out, one, each);
 }
 
-/* The fact and the user's note; if both are missing, the reason, in full only once. */
+/* The value and the user's note; if both are missing, the reason, in full only once. */
 void rfl_env_each_field(const json_t *record,
 			void (*fn)(const char *title, const char *value, void *ctx), void *ctx)
 {
@@ -272,10 +272,9 @@ void rfl_env_each_field(const json_t *record,
 	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
 		const char *mine = fields[i].note ? text_at(record, "notes", fields[i].note) : NULL;
 		const char *why = fields[i].why;
-		struct rfl_buf value;
+		RFL_AUTO(buf) value = { .len = 0 };
 		size_t like = 0;
 
-		rfl_buf_init(&value, 0);
 		put_fact(record, i, &value);
 		if (mine)
 			rfl_buf_printf(&value, "%s%s (noted)", value.len ? "; " : "", mine);
@@ -291,7 +290,6 @@ void rfl_env_each_field(const json_t *record,
 				rfl_buf_printf(&value, "unknown: %s", whys[i]);
 		}
 		fn(fields[i].title, rfl_buf_str(&value), ctx);
-		rfl_buf_fini(&value);
 	}
 	json_object_foreach(json_object_get(record, "notes"), key, note)
 	{

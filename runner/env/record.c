@@ -1,6 +1,6 @@
 /*
- * record.c - records an environment in env.json. If its facts have changed, the old record moves to
- * the history.
+ * record.c - records an environment in env.json. If its values have changed, the old record moves
+ * to the history.
  */
 #include "runner/env/record.h"
 
@@ -16,13 +16,13 @@
 #include "base/text.h"
 #include "rfl_config.h"
 
-/* Members of a record that are volatile or not facts about the machine. */
+/* Members of a record that are volatile or not values about the machine. */
 static const char *const volatile_keys[] = { "recorded_utc", "recorded_by", "now",         "notes",
 					     "history",      "missing",     "replaced_utc" };
 
 /* ---- comparing ---- */
 
-/* A copy of the facts, without the data folder, which may differ between runs. */
+/* A copy of the values, without the data directory, which may differ between runs. */
 static json_t *facts_of(const json_t *record)
 {
 	json_t *copy = json_deep_copy(record), *storage = json_object_get(copy, "storage"), *one;
@@ -47,7 +47,7 @@ struct differences {
 	size_t n;
 };
 
-/* New engines and new facts about an engine do not count as differences. */
+/* New engines and new values about an engine do not count as differences. */
 static void compare(struct differences *d, const char *path, const json_t *was, const json_t *is)
 {
 	const bool may_grow = strncmp(path, "engines", strlen("engines")) == 0;
@@ -77,7 +77,7 @@ static void compare(struct differences *d, const char *path, const json_t *was, 
 	}
 }
 
-/* Copy engines and the data folder from the old record if the new one lacks them. */
+/* Copy engines and the data directory from the old record if the new one lacks them. */
 static void take_over(const json_t *was, json_t *is)
 {
 	json_t *engines = json_object_get(is, "engines"), *missing = json_object_get(is, "missing");
@@ -154,7 +154,7 @@ static enum rfl_rc load(const char *path, json_t **ret, struct rfl_err *err)
 			path, RFL_ENV_SCHEMA);
 }
 
-/* Move the old record to the history, and remove records from it that match the new facts. */
+/* Move the old record to the history, and remove records from it that match the new values. */
 static void remember(json_t *history, const json_t *was, const json_t *facts, const char *now)
 {
 	json_t *old = json_deep_copy(was), *entry;
@@ -176,9 +176,10 @@ static void remember(json_t *history, const json_t *was, const json_t *facts, co
 static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, json_t *document,
 			  struct rfl_env_result *r, struct rfl_err *err)
 {
-	json_t *environments = json_object_get(document, "environments"), *is = NULL;
-	json_t *was = json_object_get(environments, spec->env), *old_facts, *new_facts = NULL;
-	json_t *notes = json_object_get(was, "notes"), *history = json_object_get(was, "history");
+	json_t *environments = json_object_get(document, "environments");
+	json_t *was = json_object_get(environments, spec->env);
+	json_auto_t *is = NULL, *notes = NULL, *history = NULL;
+	json_auto_t *old_facts = NULL, *new_facts = NULL;
 	struct differences d = { .n = 0 };
 	char now[RFL_TIME_ISO_SIZE];
 	enum rfl_rc rc = rfl_env__facts(spec, &is, err);
@@ -186,12 +187,14 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 	if (rc)
 		return rc;
 	rfl_clock_iso(now);
-	notes = notes ? json_incref(notes) : json_object();
-	history = history ? json_incref(history) : json_array();
+	notes = json_incref(json_object_get(was, "notes"));
+	notes = notes ? notes : json_object();
+	history = json_incref(json_object_get(was, "history"));
+	history = history ? history : json_array();
 	r->created = r->written = !was;
 	rfl_buf_init(&d.text, 0);
 
-	/* add a new engine or data folder without a warning */
+	/* add a new engine or data directory without a warning */
 	if (was) {
 		take_over(was, is);
 		r->written = !json_equal(json_object_get(was, "engines"),
@@ -201,7 +204,6 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 		old_facts = facts_of(was);
 		new_facts = facts_of(is);
 		compare(&d, "", old_facts, new_facts);
-		json_decref(old_facts);
 	}
 	if (d.n > 0) {
 		r->changed = r->written = true;
@@ -229,18 +231,13 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 	r->written |= spec->refresh;
 	if (r->written) {
 		(void)json_object_set_new(is, "recorded_utc", json_string(now));
-		(void)json_object_set_new(is, "recorded_by",
-					  json_string("roofline " RFL_VERSION));
+		(void)json_object_set_new(is, "recorded_by", json_string("roofline " RFL_VERSION));
 		(void)json_object_set(is, "notes", notes);
 		(void)json_object_set(is, "history", history);
 		(void)json_object_set(environments, spec->env, is);
 	}
 done:
 	rfl_buf_fini(&d.text);
-	json_decref(new_facts);
-	json_decref(notes);
-	json_decref(history);
-	json_decref(is);
 	return rc;
 }
 
@@ -248,10 +245,9 @@ done:
 static enum rfl_rc write_page(const char *path, const json_t *document, struct rfl_err *err)
 {
 	static const char mark[] = RFL_ENV__PAGE_MARK;
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&text, 0);
 	if (rfl_file_size(path) > 0)
 		rc = rfl_file_read(path, &text, err);
 	if (rc == RFL_OK && text.len > 0 &&
@@ -260,43 +256,35 @@ static enum rfl_rc write_page(const char *path, const json_t *document, struct r
 			"%s: not generated by this program and left unchanged; print the page with "
 			"'roofline env --format md'",
 			path);
-		goto done;
+		return rc;
 	}
 	rfl_buf_reset(&text);
 	rfl_env_page(document, NULL, true, &text);
 	if (rc == RFL_OK && (rc = rfl_buf_check(&text, path, err)) == RFL_OK)
 		rc = rfl_file_write(path, text.data, text.len, err);
-done:
-	rfl_buf_fini(&text);
 	return rc;
 }
 
 enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_result *ret,
 			   struct rfl_err *err)
 {
-	char *path = rfl_path_join(spec->log_dir, "env.json");
-	char *page = rfl_path_join(spec->log_dir, "env_info.md");
-	struct rfl_env_result r = { .document = NULL };
+	RFL_AUTOFREE char *path = rfl_path_join(spec->log_dir, "env.json");
+	RFL_AUTOFREE char *page = rfl_path_join(spec->log_dir, "env_info.md");
+	RFL_AUTO(env_result) r = { .document = NULL };
 	enum rfl_rc rc;
 
 	if ((rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) ||
 	    (rc = rfl_file_check_use(page, RFL_FILE_OPTIONAL, err)) ||
 	    (rc = load(path, &r.document, err)) || (rc = update(spec, path, r.document, &r, err)))
-		goto done;
+		return rc;
 	if (r.written && ((rc = rfl_file_mkdirs(spec->log_dir, err)) ||
 			  (rc = rfl_json_save(path, r.document, err))))
-		goto done;
-	if (r.written || !rfl_file_exists(page))
-		rc = write_page(page, r.document, err);
-	if (rc == RFL_OK) {
-		*ret = r;
-		r.document = NULL;
-	}
-done:
-	json_decref(r.document);
-	free(path);
-	free(page);
-	return rc;
+		return rc;
+	if ((r.written || !rfl_file_exists(page)) && (rc = write_page(page, r.document, err)))
+		return rc;
+	*ret = r;
+	r.document = NULL;
+	return RFL_OK;
 }
 
 void rfl_env_result_fini(struct rfl_env_result *r)

@@ -1,7 +1,7 @@
 /*
  * record.h - logs/env.json and logs/env_info.md: the hardware and software of each environment.
- * When an environment changes, its old record moves to the history. Unknown facts are null, with a
- * reason; users can supply them as notes. docs/run.md lists the fields and their sources.
+ * When an environment changes, its old record moves to the history. Unknown values are null, with a
+ * reason; users can supply them as notes. docs/reference/run.md lists the fields and their sources.
  *
  * No address, serial number, host or user name is recorded.
  */
@@ -43,8 +43,8 @@ struct rfl_env_result {
 };
 
 /**
- * Record an environment in <log_dir>/env.json and env_info.md. The caller locks the log folder.
- * Logs a warning if the facts have changed, or if it keeps a page that was not generated.
+ * Record an environment in <log_dir>/env.json and env_info.md. The caller locks the log directory.
+ * Logs a warning if the values have changed, or if it keeps a page that was not generated.
  * @param ret  filled on success
  * @return RFL_OK; RFL_EINVAL for an invalid note; RFL_EFORMAT for an invalid env.json; RFL_EIO
  */
@@ -63,7 +63,7 @@ void rfl_env_each_field(const json_t *record,
 /** Append the fields of one environment, or of all if env is NULL, as Markdown or plain text. */
 void rfl_env_page(const json_t *document, const char *env, bool markdown, struct rfl_buf *out);
 
-/* Private: the current facts of this machine (a new reference), and the first line of a generated
+/* Private: the current values of this machine (a new reference), and the first line of a generated
  * page, which may be overwritten. */
 enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;

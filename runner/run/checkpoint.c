@@ -1,7 +1,7 @@
 /*
- * checkpoint.c - files from which a training continues: a line with the version, a JSON header, the
- * parts of the engine's state, the measured steps, and a checksum of everything before it. Numbers
- * are in the byte order of the machine.
+ * checkpoint.c - files from which a training run continues: a line with the version, a JSON header,
+ * the parts of the engine's state, the measured steps, and a checksum of everything before it.
+ * Numbers are in the byte order of the machine.
  */
 #include "runner/run/training.h"
 
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -29,7 +28,7 @@
 #define M(kind, key, path) RFL_RUN__MEMBER(struct rfl_run__training, kind, key, path)
 
 /* Where a training is. */
-static const struct rfl_run__member position_items[] = {
+static const struct rfl_member position[] = {
 	M(INT, "samples", samples),
 	M(INT, "test_samples", test_samples),
 	M(INT, "steps_per_epoch", per_epoch),
@@ -38,8 +37,8 @@ static const struct rfl_run__member position_items[] = {
 	M(INT, "correct", sums.correct),
 	M(REAL, "loss", sums.loss),
 	M(REAL, "train_s", train_s),
+	{ .key = NULL },
 };
-static const struct rfl_run__members position = { position_items, RFL_ARRAY_LEN(position_items) };
 
 static json_t *header_of(const struct rfl_run__training *t, const char *hash)
 {
@@ -90,8 +89,9 @@ static enum rfl_rc put_part(const char *name, void *data, size_t bytes, void *ct
 enum rfl_rc rfl_run__checkpoint_save(struct rfl_run__training *t, struct rfl_err *err)
 {
 	const char *path = t->config->checkpoint;
-	json_t *header = NULL;
-	char *text = NULL, *name = NULL, hash[17];
+	json_auto_t *header = NULL;
+	char *name = NULL, hash[17];
+	RFL_AUTOFREE char *text = NULL;
 	struct out o = { .f = NULL };
 	uint64_t len;
 	enum rfl_rc rc = rfl_net_digest(t->net, hash, err);
@@ -99,11 +99,7 @@ enum rfl_rc rfl_run__checkpoint_save(struct rfl_run__training *t, struct rfl_err
 	if (rc)
 		goto done;
 	header = header_of(t, hash);
-	text = header ? json_dumps(header, JSON_COMPACT) : NULL;
-	if (!text) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		goto done;
-	}
+	text = json_dumps(header, JSON_COMPACT);
 	if ((rc = rfl_file_mkdirs_for(path, err)) ||
 	    (rc = rfl_file_neighbour(path, &name, &o.f, err)))
 		goto done;
@@ -124,8 +120,6 @@ enum rfl_rc rfl_run__checkpoint_save(struct rfl_run__training *t, struct rfl_err
 	if (rc == RFL_OK)
 		t->saved = t->done;
 done:
-	json_decref(header);
-	free(text);
 	return rc;
 }
 
@@ -136,7 +130,7 @@ struct in {
 	const char *at, *end;
 };
 
-#define OTHER "; use the file of this training, or leave out --resume to start again"
+#define OTHER "; use the file of this training run, or leave out --resume to start again"
 
 static enum rfl_rc damaged(const char *path, const char *how, struct rfl_err *err)
 {
@@ -214,8 +208,8 @@ static enum rfl_rc same_settings(const char *path, const json_t *header,
 				 const struct rfl_run_config *c, struct rfl_err *err)
 {
 	const json_t *theirs = json_object_get(header, "settings"), *value;
-	json_t *own = rfl_run__training_to_json(c);
-	enum rfl_rc rc = own ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	json_auto_t *own = rfl_run__training_to_json(c);
+	enum rfl_rc rc = RFL_OK;
 	const char *key;
 
 	json_object_foreach(own, key, value)
@@ -231,7 +225,6 @@ static enum rfl_rc same_settings(const char *path, const json_t *header,
 			      path, rfl_run__setting_text(key, other, was, sizeof(was)),
 			      rfl_run__setting_text(key, value, is, sizeof(is)));
 	}
-	json_decref(own);
 	return rc;
 }
 
@@ -286,23 +279,22 @@ enum rfl_rc rfl_run__checkpoint_load(struct rfl_run__training *t, struct rfl_err
 	const char *path = t->config->checkpoint;
 	struct in in = { .path = path };
 	struct rfl_run__training was = { .done = 0 };
-	json_t *header = NULL;
+	json_auto_t *header = NULL;
 	const json_t *item;
-	struct rfl_buf file;
+	RFL_AUTO(buf) file = { .max = BYTES_MAX };
 	enum rfl_rc rc;
 	size_t i;
 
 	if (!rfl_file_exists(path))
 		return RFL_OK;
-	rfl_buf_init(&file, BYTES_MAX);
 	rc = rfl_file_read(path, &file, err);
 	if (rc)
-		goto done;
+		return rc;
 	in.at = rfl_buf_str(&file);
 	in.end = in.at + file.len;
 	if ((rc = open_file(&in, &header, err)) || (rc = check_header(t, header, &was, err)) ||
 	    (rc = t->ops->visit_state(t->engine, true, take_part, &in, err)))
-		goto done;
+		return rc;
 	t->done = t->saved = was.done;
 	t->sums = was.sums;
 	t->train_s = was.train_s;
@@ -320,12 +312,9 @@ enum rfl_rc rfl_run__checkpoint_load(struct rfl_run__training *t, struct rfl_err
 		if (rc == RFL_OK && !rfl_run__from_json(rfl_run__epoch, item, &row))
 			rc = damaged(path, "damaged: an epoch has no valid numbers", err);
 		if (rc == RFL_OK)
-			rc = rfl_epochs_add(&t->epochs, &row, err);
+			rfl_epochs_add(&t->epochs, &row);
 	}
 	if (rc == RFL_OK && in.at != in.end)
 		rc = damaged(path, "damaged: too long", err);
-done:
-	json_decref(header);
-	rfl_buf_fini(&file);
 	return rc;
 }

@@ -92,16 +92,14 @@ static void report_csv(struct job *job, const char *event, const struct rfl_buf 
 static enum rfl_rc report_counters(struct job *job, const struct rfl_captures *captures,
 				   struct rfl_err *err)
 {
-	struct rfl_buf csv;
+	RFL_AUTO(buf) csv = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&csv, 0);
 	rfl_counters_write(&csv, captures, true);
 	rc = rfl_buf_check(&csv, "counters", err);
 	if (rc == RFL_OK)
 		report_csv(job, "counters", &csv);
 	job->counters_len = csv.len;
-	rfl_buf_fini(&csv);
 	return rc;
 }
 
@@ -203,14 +201,12 @@ static enum rfl_rc suit(struct job *job, struct rfl_err *err)
 static enum rfl_rc meet(struct job *job, double own, double *most, struct rfl_err *err)
 {
 	const int size = job->config.world.size;
-	double *all = rfl_alloc_array((size_t)size, sizeof(*all));
-	enum rfl_rc rc = all ? job->ops->gather(job->engine, &own, 1, all, err)
-			     : rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", size);
+	RFL_AUTOFREE double *all = rfl_alloc_array((size_t)size, sizeof(*all));
+	enum rfl_rc rc = job->ops->gather(job->engine, &own, 1, all, err);
 
 	*most = own;
 	for (int r = 0; r < size && rc == RFL_OK; r++)
 		*most = fmax(*most, all[r]);
-	free(all);
 	return rc;
 }
 
@@ -358,15 +354,13 @@ static enum rfl_rc report_world(struct job *job, struct rfl_err *err)
 	const struct rfl_world *w = &job->config.world;
 	const struct rfl_burst *b = &job->r.burst;
 	struct rfl_run__results united = job->r;
-	struct rfl_burst_step *all;
+	RFL_AUTOFREE struct rfl_burst_step *all = NULL;
 	int slowest = 0;
 	enum rfl_rc rc;
 
 	if (w->size <= 1)
 		return RFL_OK;
 	all = rfl_alloc_array((size_t)STEPS_PER_EVENT * (size_t)w->size, sizeof(*all));
-	if (!all)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", w->size);
 	rc = rfl_run__unite(job->ops, job->engine, w->size, &united, &slowest, err);
 	for (int64_t first = 0; rc == RFL_OK && first < b->nsteps; first += STEPS_PER_EVENT) {
 		const int64_t left = b->nsteps - first;
@@ -387,7 +381,6 @@ static enum rfl_rc report_world(struct job *job, struct rfl_err *err)
 	}
 	if (rc == RFL_OK && w->rank == 0)
 		report(job, rfl_run__pack(RFL_RUN__WORLD, &united));
-	free(all);
 	return rc;
 }
 
@@ -415,7 +408,7 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	if (rc)
 		return rc;
 	if (job->device == RFL_DEVICE_CPU)
-		rfl_run__name_libraries(r->libraries, sizeof(r->libraries));
+		rfl_run_libraries(r->libraries, sizeof(r->libraries));
 	getrusage(RUSAGE_SELF, &usage);
 	r->host_peak_bytes = (double)usage.ru_maxrss * 1024.0;
 	r->skipped = rfl_data_stats(job->data).skipped;
@@ -454,13 +447,12 @@ static void profile_memory(struct job *job)
 	struct rfl_run__results *r = &job->r;
 	struct rfl_memory_options options;
 	struct rfl_err end = RFL_ERR_INIT;
-	struct rfl_buf csv;
+	RFL_AUTO(buf) csv = { .len = 0 };
 	enum rfl_rc rc;
 
 	if (!c->profile_memory)
 		return;
 	report_progress("memory", 0, 1, job);
-	rfl_buf_init(&csv, 0);
 	rc = rfl_run__memory_options(c, r, &options, &end);
 	if (rc == RFL_OK)
 		rc = rfl_allocated_run(&config, &parts, &options, &r->allocated, &csv, &end);
@@ -472,7 +464,6 @@ static void profile_memory(struct job *job)
 					  : "failed: ",
 		 end.msg);
 	report(job, rfl_run__pack(RFL_RUN__MEMORY, r));
-	rfl_buf_fini(&csv);
 }
 
 /* The run is already measured: failures here affect only the counters. */
@@ -533,7 +524,7 @@ static enum rfl_rc open_data(struct job *job, const struct rfl_data_spec *spec,
 			     c->pin_memory ? &pinned : NULL, ret, err);
 }
 
-/* Note by what the data are known: of a training, the digest is of both sets. */
+/* Note by what the data are known: of a training run, the digest is of both sets. */
 static void note_data(struct job *job)
 {
 	const uint64_t digests[] = { rfl_data_digest(job->data),
@@ -546,7 +537,7 @@ static void note_data(struct job *job)
 	rfl_hash64_text(rfl_hash64(0, digests, sizeof(digests)), r->data_digest);
 }
 
-/* Open the two sets of a training, and continue it if requested. */
+/* Open the two sets of a training run, and continue it if requested. */
 static enum rfl_rc set_up_training(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = &job->config;
@@ -684,7 +675,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		profile_memory(&job);
 		count(&job);
 	}
-	if (rc == RFL_EINTR) /* of a training: it may never be continued */
+	if (rc == RFL_EINTR) /* a training run may never be continued */
 		report_steps(&job, job.training.done);
 	if (rc) {
 		report(&job, failed_event(&failure));
@@ -707,7 +698,7 @@ static void emit_line(json_t *take_event, void *ctx)
 {
 	int fd = *(const int *)ctx;
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	char *line = NULL;
+	RFL_AUTOFREE char *line = NULL;
 	size_t len, sent = 0;
 
 	/* a stopped parent does not read, and progress must not block a step */
@@ -726,7 +717,6 @@ static void emit_line(json_t *take_event, void *ctx)
 			break;
 		sent += n > 0 ? (size_t)n : 0;
 	}
-	free(line);
 }
 
 enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source_for,
@@ -735,13 +725,13 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
 	const char *dirs[MAX_PLUGIN_DIRS + 1];
 	struct rfl_err failure = RFL_ERR_INIT;
 	struct rfl_run_config config;
-	struct rfl_buf text;
-	json_t *json = NULL, *event;
+	RFL_AUTO(buf) text = { .max = CONFIG_MAX };
+	json_t *event;
+	json_auto_t *json = NULL;
 	char block[4096];
 	ssize_t n;
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&text, CONFIG_MAX);
 	while (rc == RFL_OK && (n = read(config_fd, block, sizeof(block))) != 0) {
 		if (n > 0)
 			rfl_buf_append(&text, block, (size_t)n);
@@ -756,11 +746,7 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
 		if (event)
 			emit_line(event, &report_fd);
 		rfl_err_pass(err, &failure);
-		goto done;
+		return rc;
 	}
-	rc = rfl_run__measure(&config, source_for, stopped, emit_line, &report_fd, err);
-done:
-	json_decref(json);
-	rfl_buf_fini(&text);
-	return rc;
+	return rfl_run__measure(&config, source_for, stopped, emit_line, &report_fd, err);
 }

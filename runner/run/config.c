@@ -1,5 +1,5 @@
 /*
- * config.c - a run's configuration: the table of its facts, its JSON for the child, its columns in
+ * config.c - a run's configuration: the table of its fields, its JSON for the child, its columns in
  * the ledger, its hash and the checks before a run.
  */
 #include "runner/run/parts.h"
@@ -18,7 +18,17 @@
 #include "complexity/net/file.h"
 #include "complexity/zoo.h"
 #include "ledger/facts.h"
+#include "machine/gpu.h"
 #include "runner/burst/counted.h"
+#include "runner/run/facts.h"
+
+const char *rfl_run_likely_device(void)
+{
+	RFL_AUTOPTR(gpus) gpus = NULL;
+	const bool gpu = rfl_gpus_new(&gpus, NULL) == RFL_OK;
+
+	return rfl_device_names[gpu ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU];
+}
 
 const char *const rfl_run_device_choices[] = { "auto", "cpu", "cuda", "mps", NULL };
 const char *const rfl_run_data_choices[] = {
@@ -38,58 +48,46 @@ int64_t rfl_run__int_of(const json_t *obj, const char *key)
 json_t *rfl_run__shown(const char *text, size_t n)
 {
 	json_t *json = json_stringn(text, n);
-	char *shown = json ? NULL : rfl_alloc_array(n, 1);
+	RFL_AUTOFREE char *shown = json ? NULL : rfl_alloc_array(n, 1);
 
 	for (size_t i = 0; !json && i < n; i++)
 		shown[i] = (unsigned char)text[i] >= 0x80 || text[i] == '\0' ? '?' : text[i];
 	json = json ? json : json_stringn(shown, n);
-	free(shown);
 	return json;
 }
 
-json_t *rfl_run__to_json(json_t *take_json, struct rfl_run__members list, const void *base)
+json_t *rfl_run__to_json(json_t *take_json, const struct rfl_member *members, const void *base)
 {
-	for (const struct rfl_run__member *m = list.items; m < list.items + list.n; m++)
-		(void)json_object_set_new(take_json, m->key, rfl_run__member_to_json(m, base));
+	for (const struct rfl_member *m = members; m->key; m++)
+		(void)json_object_set_new(take_json, m->key, rfl_bind_json(m, base));
 	return take_json;
 }
 
-json_t *rfl_run__pack_members(const char *name, struct rfl_run__members list, const void *base)
+json_t *rfl_run__pack_members(const char *name, const struct rfl_member *members, const void *base)
 {
-	return rfl_run__to_json(json_pack("{s:s}", "event", name), list, base);
+	return rfl_run__to_json(json_pack("{s:s}", "event", name), members, base);
 }
 
-bool rfl_run__from_json(struct rfl_run__members list, const json_t *json, void *base)
+bool rfl_run__from_json(const struct rfl_member *members, const json_t *json, void *base)
 {
 	bool ok = true;
 
-	for (const struct rfl_run__member *m = list.items; m < list.items + list.n; m++)
-		ok = rfl_run__member_from_json(m, json_object_get(json, m->key), base) && ok;
+	for (const struct rfl_member *m = members; m->key; m++)
+		ok = rfl_bind_get(m, json_object_get(json, m->key), base) && ok;
 	return ok;
 }
 
-static const struct rfl_run__member of_progress[] = {
+const struct rfl_member rfl_run__progress[] = {
 #define P(kind, name) RFL_RUN__MEMBER(struct rfl_run_progress, kind, #name, name)
 	P(TEXT, phase), P(INT, done),      P(INT, total),   P(INT, epoch),
-	P(REAL, loss),  P(REAL, accuracy), P(REAL, left_s),
+	P(REAL, loss),  P(REAL, accuracy), P(REAL, left_s), { .key = NULL },
 };
-const struct rfl_run__members rfl_run__progress = { of_progress, RFL_ARRAY_LEN(of_progress) };
 
-static const struct rfl_run__member of_epoch[] = {
+const struct rfl_member rfl_run__epoch[] = {
 #define E(kind, name, meaning) RFL_RUN__MEMBER(struct rfl_epoch, kind, #name, name),
-	RFL_EPOCH_COLUMNS(E)
+	RFL_EPOCH_COLUMNS(E){ .key = NULL },
 };
-const struct rfl_run__members rfl_run__epoch = { of_epoch, RFL_ARRAY_LEN(of_epoch) };
 
-enum {
-	NEITHER = RFL_IDENTITY_NEITHER,
-	SPEED = RFL_IDENTITY_SPEED,
-	TRAINING = RFL_IDENTITY_TRAINING,
-	BOTH = RFL_IDENTITY_BOTH,
-	REPEAT = RFL_IDENTITY_REPEAT,
-	LATER = 8,
-	LOCAL = 16,
-};
 enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS };
 
 #define C                       struct rfl_run_config
@@ -106,17 +104,17 @@ enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS };
 
 /* The rows of run/facts.inc. */
 static const struct fact {
-	struct rfl_run__member m;
+	struct rfl_member m;
 	unsigned identity; /* bits */
 	enum when when;
 	enum rfl_ledger_at column; /* unless `when` is NO */
 	/* as in struct rfl_opt; NULL and 0 if it is not an option of run */
-	const char *group, *name, *meta, *def, *bare, *help;
+	const char *group, *name, *meta, *def, *bare, *help, *project;
 	const char *const *choices; /* NULL: not a CHOICE */
 	int first;
 	int64_t min, max;
 	double rmin, rmax;
-	bool required;
+	bool required, often;
 } facts[] = {
 #define FACT(kind_, member_, identity_, when_, ...) \
 	{ .m = MEMBER(kind_, #member_, member_),    \
@@ -135,8 +133,8 @@ static const struct fact {
 
 #define NFACTS RFL_ARRAY_LEN(facts)
 
-/* The member of a fact if it is sent to the child, else NULL. */
-static const struct rfl_run__member *sent(size_t i)
+/* The member of a field if it is sent to the child, else NULL. */
+static const struct rfl_member *sent(size_t i)
 {
 	return facts[i].identity & LOCAL ? NULL : &facts[i].m;
 }
@@ -168,8 +166,8 @@ json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 		ok = json_array_append_new(dirs, json_string(c->plugin_dirs[i])) == 0;
 	for (size_t i = 0; ok && i < NFACTS; i++)
 		if (sent(i))
-			ok = json_object_set_new(json, sent(i)->key,
-						 rfl_run__member_to_json(sent(i), c)) == 0;
+			ok = json_object_set_new(json, sent(i)->key, rfl_bind_json(sent(i), c)) ==
+			     0;
 	if (!ok) {
 		json_decref(json);
 		return NULL;
@@ -184,7 +182,7 @@ json_t *rfl_run__training_to_json(const struct rfl_run_config *c)
 	for (const struct fact *f = facts; f < facts + NFACTS; f++)
 		if ((f->identity & (TRAINING | REPEAT)) && f->m.offset != offsetof(C, arch) &&
 		    f->m.offset != offsetof(C, data_dir))
-			rfl_json_put(&json, f->m.key, rfl_run__member_to_json(&f->m, c));
+			rfl_json_put(&json, f->m.key, rfl_bind_json(&f->m, c));
 	return json;
 }
 
@@ -196,9 +194,10 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 	size_t i, n = 1;
 
 	if (!json_is_array(list) || json_array_size(list) + 1 > ndirs)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"configuration: plugin_dirs is not a list of at most %zu folders",
-				ndirs - 1);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"configuration: plugin_dirs is not a list of at most %zu directories",
+			ndirs - 1);
 	json_array_foreach(list, i, item)
 	{
 		dirs[i] = json_string_value(item);
@@ -211,7 +210,7 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 		if (!sent(i))
 			continue;
 		n++;
-		if (!rfl_run__member_from_json(sent(i), json_object_get(json, sent(i)->key), &c))
+		if (!rfl_bind_get(sent(i), json_object_get(json, sent(i)->key), &c))
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"configuration: '%s' is missing or has the wrong type",
 					sent(i)->key);
@@ -254,14 +253,6 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
 	};
 }
 
-bool rfl_run_arch_is_file(const char *arch)
-{
-	static const char suffix[] = ".json";
-	const size_t len = strlen(arch), n = sizeof(suffix) - 1;
-
-	return len > n && strcmp(arch + len - n, suffix) == 0;
-}
-
 enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			   struct rfl_err *err)
 {
@@ -281,7 +272,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 		const int64_t least = one ? 1 : none ? 0 : f->min;
 		int64_t value;
 
-		if (f->m.kind != RFL_RUN__INT || f->choices || !f->name)
+		if (f->m.kind != RFL_BIND_INT || f->choices || !f->name)
 			continue;
 		memcpy(&value, (const char *)c + f->m.offset, sizeof(value));
 		if (value < least)
@@ -293,7 +284,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 	for (size_t i = 0; i < NFACTS; i++) {
 		const char *text;
 
-		if (!sent(i) || sent(i)->kind != RFL_RUN__TEXT)
+		if (!sent(i) || sent(i)->kind != RFL_BIND_TEXT)
 			continue;
 		memcpy(&text, (const char *)c + sent(i)->offset, sizeof(text));
 		for (const char *bad = text ? text : ""; *bad;) {
@@ -307,13 +298,21 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			bad += n;
 		}
 	}
-	if (!rfl_run_arch_is_file(c->arch))
+	if (!rfl_net_is_file(c->arch))
 		rc = rfl_zoo_build(c->arch, &sizes, &net, err);
 	else if (c->image_size || c->context_length)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: its input has a fixed size; leave out --%s",
 			      c->arch, c->image_size ? "image-size" : "context-length");
 	else
 		rc = rfl_net_load(c->arch, &net, err);
+	if (rc == RFL_OK && net->uncounted)
+		rc = rfl_fail(err, RFL_EUNSUPPORTED, 0,
+			      "%s: cannot run, because these operations are not supported: %s",
+			      c->arch, net->uncounted);
+	if (rc == RFL_OK && net->ninputs == 1 && net->nodes[0].shape.ndim != 3 &&
+	    net->nodes[0].dtype == RFL_DTYPE_F32)
+		rc = rfl_fail(err, RFL_EUNSUPPORTED, 0,
+			      "%s: cannot run, because its input is not an image or tokens", c->arch);
 	if (rc == RFL_OK && c->mode == RFL_RUN_TRAIN && rfl_net_param_count(net) == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s has no parameters to train; use --mode fwd_bwd or fwd", c->arch);
@@ -328,8 +327,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 	return rc;
 }
 
-enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledger_row *row,
-				struct rfl_err *err)
+void rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledger_row *row)
 {
 	const bool trains = c->mode == RFL_RUN_TRAIN;
 	const bool applies[] = {
@@ -342,9 +340,8 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 		[FILES] = c->data_dir != NULL,
 		[EPOCHS] = c->epochs > 0,
 	};
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < NFACTS && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
 		const void *from = (const char *)c + f->m.offset;
 		void *to = rfl_field_text_at(&rfl_ledger_fields[f->column], row);
@@ -352,15 +349,14 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 		if (!applies[f->when])
 			continue;
 		if (f->choices)
-			rc = rfl_field_set(to, f->choices[*(const int *)from - f->first], err);
-		else if (f->m.kind == RFL_RUN__TEXT)
-			rc = rfl_field_set(to, *(const char *const *)from, err);
-		else if (f->m.kind == RFL_RUN__FLAG)
+			rfl_field_set(to, f->choices[*(const int *)from - f->first]);
+		else if (f->m.kind == RFL_BIND_TEXT)
+			rfl_field_set(to, *(const char *const *)from);
+		else if (f->m.kind == RFL_BIND_FLAG)
 			*(int64_t *)to = *(const bool *)from;
 		else
 			memcpy(to, from, sizeof(double)); /* INT or REAL, like the column */
 	}
-	return rc;
 }
 
 static void put_option(struct rfl_buf *out, const char *name, const char *value)
@@ -404,15 +400,15 @@ void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out)
 		if (f->when == NO || !f->name || !rfl_field_known(column, row))
 			continue;
 		value = rfl_field_write(column, row, number);
-		if (f->m.kind == RFL_RUN__FLAG && strcmp(value, "1") == 0)
+		if (f->m.kind == RFL_BIND_FLAG && strcmp(value, "1") == 0)
 			rfl_buf_printf(out, " --%s", f->name);
-		else if (f->m.kind != RFL_RUN__FLAG && (!f->def || strcmp(value, f->def) != 0))
+		else if (f->m.kind != RFL_BIND_FLAG && (!f->def || strcmp(value, f->def) != 0))
 			put_option(out, f->name, value);
 	}
 }
 
-/* The hash of the facts of the speed. It includes the number of steps: a run of 3 steps is not a
- * repeat of a run of 100. What only a training depends on, and the contents of the data, are
+/* The hash of the fields of the speed. It includes the number of steps: a run of 3 steps is not a
+ * repeat of a run of 100. What only a training run depends on, and the contents of the data, are
  * compared by their columns. */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
@@ -421,9 +417,8 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 	const char *on = row->backend ? row->backend : rfl_device_names[RFL_DEVICE_CUDA];
 	const bool cuda = strcmp(on, rfl_device_names[RFL_DEVICE_CUDA]) == 0;
 	const bool cpu = strcmp(on, rfl_device_names[RFL_DEVICE_CPU]) == 0;
-	struct rfl_buf b;
+	RFL_AUTO(buf) b = { .len = 0 };
 
-	rfl_buf_init(&b, 0);
 	rfl_buf_printf(&b, "2|%s|%s|%s|%s|", row->env ? row->env : "",
 		       row->engine_id ? row->engine_id : c->engine,
 		       row->backend ? row->backend : "auto",
@@ -463,11 +458,11 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 			continue;
 		if (f->choices)
 			text = f->choices[*(const int *)at - f->first];
-		else if (f->m.kind == RFL_RUN__FLAG)
+		else if (f->m.kind == RFL_BIND_FLAG)
 			text = *(const bool *)at ? "on" : NULL;
-		else if (f->m.kind == RFL_RUN__TEXT)
+		else if (f->m.kind == RFL_BIND_TEXT)
 			text = *(const char *const *)at;
-		else if (f->m.kind == RFL_RUN__REAL)
+		else if (f->m.kind == RFL_BIND_REAL)
 			text = rfl_num_exact(*(const double *)at, number);
 		else if (snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at) > 0)
 			text = number;
@@ -475,5 +470,4 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 			rfl_buf_printf(&b, "|%s=%s", f->m.key, text);
 	}
 	rfl_hash64_text(rfl_hash64(0, rfl_buf_str(&b), b.len), out);
-	rfl_buf_fini(&b);
 }

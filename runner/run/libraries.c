@@ -1,4 +1,4 @@
-/* libraries.c - names the libraries of this process that multiply matrices on the processor. Static
+/* libraries.c - names the libraries of this process that compute GEMMs on the CPU. Static
  * ones, as in PyTorch's packages, cannot be seen. */
 #include "runner/run/parts.h"
 
@@ -7,13 +7,13 @@
 
 #include "base/dl.h"
 
-/* "OpenBLAS 0.3.21 (Haswell kernels)": it chooses its kernels by processors that it knows. */
+/* "OpenBLAS 0.3.21 (Haswell kernels)": it chooses its kernels by CPUs that it knows. */
 static void name_openblas(const char *const *paths, char *out, size_t size)
 {
 	const char *(*config)(void), *(*core)(void);
 	const struct rfl_dl_symbol symbols[] = { { "openblas_get_config", &config, false },
 						 { "openblas_get_corename", &core, false } };
-	struct rfl_dl *dl = NULL;
+	RFL_AUTOPTR(dl) dl = NULL;
 	char version[32] = "";
 
 	if (rfl_dl_open(paths, RFL_DL_MAPPED, symbols, RFL_ARRAY_LEN(symbols), &dl, NULL))
@@ -21,7 +21,6 @@ static void name_openblas(const char *const *paths, char *out, size_t size)
 	/* "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..." */
 	if (sscanf(config(), "OpenBLAS %31s", version) == 1)
 		snprintf(out, size, "OpenBLAS %s (%s kernels)", version, core());
-	rfl_dl_close(dl);
 }
 
 static void name_onednn(const char *const *paths, char *out, size_t size)
@@ -31,16 +30,15 @@ static void name_onednn(const char *const *paths, char *out, size_t size)
 	};
 	const struct version *(*version)(void);
 	const struct rfl_dl_symbol symbols[] = { { "dnnl_version", &version, false } };
-	struct rfl_dl *dl = NULL;
+	RFL_AUTOPTR(dl) dl = NULL;
 
 	if (rfl_dl_open(paths, RFL_DL_MAPPED, symbols, RFL_ARRAY_LEN(symbols), &dl, NULL))
 		return;
 	snprintf(out, size, "oneDNN %d.%d.%d", version()->major, version()->minor,
 		 version()->patch);
-	rfl_dl_close(dl);
 }
 
-void rfl_run__name_libraries(char *out, size_t size)
+void rfl_run_libraries(char *out, size_t size)
 {
 	static const struct {
 		const char *prefix;

@@ -44,12 +44,12 @@ struct known {
 };
 
 /* The largest batch for which a step fits in memory by prediction. Without this limit, a search on
- * a processor would end in swap space. */
+ * a CPU would end in swap space. */
 static int64_t predict(const struct rfl_run_config *config, const struct rfl_run_result *like)
 {
 	struct rfl_memory_options options;
-	struct rfl_memory *memory = NULL;
-	struct rfl_net *net = NULL;
+	RFL_AUTOPTR(memory) memory = NULL;
+	RFL_AUTOPTR(net) net = NULL;
 	int64_t most;
 
 	if (!(like->memory_bytes > 0) || rfl_run__check(config, &net, NULL) != RFL_OK ||
@@ -57,8 +57,6 @@ static int64_t predict(const struct rfl_run_config *config, const struct rfl_run
 	    rfl_memory_new(net, &options, &memory, NULL) != RFL_OK ||
 	    rfl_memory_fit(memory, (int64_t)like->memory_bytes, &most, NULL) != RFL_OK)
 		most = INT64_MAX;
-	rfl_memory_free(memory);
-	rfl_net_free(net);
 	return most;
 }
 

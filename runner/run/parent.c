@@ -33,7 +33,7 @@ static enum rfl_rc failure_of(const json_t *event)
 }
 
 /* Store one event. Unknown events are logged and ignored. */
-static void hear(struct rfl_run__heard *h, const char *name, const json_t *event)
+static void receive(struct rfl_run__received *h, const char *name, const json_t *event)
 {
 	struct rfl_burst_step *steps = h->all.burst.steps;
 	const char *text = json_string_value(json_object_get(event, "text"));
@@ -79,8 +79,9 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 		else
 			rfl_log(RFL_LOG_INFO, "no checkpoint found: starting from the beginning");
 	} else if (strcmp(name, "epoch") == 0 || strcmp(name, "earlier_epoch") == 0) {
-		if (!rfl_run__from_json(rfl_run__epoch, event, &row) ||
-		    rfl_epochs_add(&h->epochs, &row, &why) != RFL_OK)
+		if (rfl_run__from_json(rfl_run__epoch, event, &row))
+			rfl_epochs_add(&h->epochs, &row);
+		else
 			rfl_log(RFL_LOG_WARN, "an epoch of the run's child was not recorded");
 	} else if (strcmp(name, "met") == 0) {
 		h->run_number = rfl_run__int_of(event, "run_number");
@@ -114,7 +115,7 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
  * again with the row. */
 static void write_epochs(struct rfl_run__state *run, bool earlier)
 {
-	const struct rfl_epochs *e = &run->heard.epochs;
+	const struct rfl_epochs *e = &run->received.epochs;
 	struct rfl_err why = RFL_ERR_INIT;
 
 	if (rfl_epochs_save(run->epochs_path, e, &why) == RFL_OK)
@@ -128,16 +129,16 @@ static void write_epochs(struct rfl_run__state *run, bool earlier)
 static void on_event(json_t *take_event, void *ctx)
 {
 	struct rfl_run__state *run = ctx;
-	const size_t before = run->heard.epochs.n;
+	const size_t before = run->received.epochs.n;
 	const char *name = json_string_value(json_object_get(take_event, "event"));
 	struct rfl_run_progress progress = { .epochs = run->config->epochs };
 
 	if (!name || strcmp(name, "progress") != 0)
-		hear(&run->heard, name ? name : "", take_event);
+		receive(&run->received, name ? name : "", take_event);
 	else if (run->host->progress &&
 		 rfl_run__from_json(rfl_run__progress, take_event, &progress) && progress.phase)
 		run->host->progress(&progress, run->host->ctx);
-	if (run->heard.epochs.n > before)
+	if (run->received.epochs.n > before)
 		write_epochs(run, strcmp(name, "epoch") != 0);
 	json_decref(take_event);
 }
@@ -156,7 +157,7 @@ static void on_line(const char *line, void *ctx)
 static bool on_tick(void *ctx)
 {
 	struct rfl_run__state *run = ctx;
-	struct rfl_run__heard *h = &run->heard;
+	struct rfl_run__received *h = &run->received;
 
 	h->late = h->late_at_s > 0 && rfl_clock_s() > h->late_at_s;
 	return h->late || (run->host->cancelled && run->host->cancelled(run->host->ctx));
@@ -170,9 +171,8 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 	const char *env[MAX_CHILD_ENV + 1];
 	char gpus[sizeof(GPUS) + 64], own[64];
 	size_t n = 0;
-	json_t *json;
-	char *text;
-	enum rfl_rc rc;
+	json_auto_t *json = NULL;
+	RFL_AUTOFREE char *text = NULL;
 
 	/* with several processes on a machine, each sees only its own GPU */
 	for (; given && given[n] && n + 1 < MAX_CHILD_ENV; n++)
@@ -199,12 +199,8 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 		.ctx = run,
 	};
 
-	rc = text ? rfl_proc_run(&spec, &run->process, err)
-		  : rfl_fail(err, RFL_EINVAL, 0,
-			     "configuration: out of memory, or a text is not valid UTF-8");
-	free(text);
-	json_decref(json);
-	return rc;
+	return text ? rfl_proc_run(&spec, &run->process, err)
+		    : rfl_fail(err, RFL_EINVAL, 0, "configuration: a text is not valid UTF-8");
 }
 
 static double seconds(struct timeval t)
@@ -240,7 +236,7 @@ static void run_here(struct rfl_run__state *run)
 
 /* ---- checks before a run ---- */
 
-/* Two trainings would replace each other's checkpoints. */
+/* Two training runs would replace each other's checkpoints. */
 static enum rfl_rc lock_checkpoint(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const char *path = run->config->checkpoint;
@@ -251,8 +247,8 @@ static enum rfl_rc lock_checkpoint(struct rfl_run__state *run, struct rfl_err *e
 	rc = rfl_file_try_lock(lock->path, &lock->fd, err);
 	if (rc == RFL_OK && lock->fd < 0)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "%s: another training is using this checkpoint; wait until it ends, "
-			      "or use another --log-dir or --checkpoint-dir",
+			      "%s: another training run is using this checkpoint; wait until it "
+			      "ends, or use another --log-dir or --checkpoint-dir",
 			      path);
 	return rc;
 }
@@ -266,7 +262,7 @@ static void unlock(const struct rfl_run__lock *lock)
 	(void)close(lock->fd);
 }
 
-/* Check that the epochs and the checkpoint can be written. Creates the folder of the checkpoint. */
+/* Check that epochs and checkpoint can be written. Creates the directory of the checkpoint. */
 static enum rfl_rc check_training(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = run->config;
@@ -302,6 +298,7 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 		{ "env.json", RFL_FILE_OPTIONAL },
 		{ "metrics.jsonl", RFL_FILE_OPTIONAL },
 		{ "memory", RFL_FILE_FOLDER },
+		{ "networks", RFL_FILE_FOLDER },
 		{ "metrics.csv", RFL_FILE_APPENDED },
 		{ "counters.csv", RFL_FILE_APPENDED },
 	};
@@ -313,7 +310,7 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 
 	if (strlen(dir) > sizeof(run->ledger_path) - RFL_LABEL_MAX - 64)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"log folder '%.100s...': name too long; use a shorter --log-dir",
+				"log directory '%.100s...': name too long; use a shorter --log-dir",
 				dir);
 	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
 	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
@@ -378,7 +375,7 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 {
 	const struct rfl_run_config *c = run->config;
 	const int size = c->world.size > 1 ? c->world.size : 1;
-	struct rfl_run__heard *h = &run->heard;
+	struct rfl_run__received *h = &run->received;
 	char env[49], label[RFL_LABEL_MAX + 1];
 	int64_t flops; /* the row's value, which must not overflow */
 	enum rfl_rc rc;
@@ -388,9 +385,11 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	rfl_buf_init(&h->timeline, COUNTERS_MAX);
 	rfl_buf_init(&h->counters, COUNTERS_MAX);
 	rfl_buf_init(&h->so_far, COUNTERS_MAX);
-	if ((rc = rfl_run__check(c, &run->net, err)) ||
-	    (rc = rfl_run__flops(c, rfl_run__batch(c) * size, run->net, RFL_FUSED_ALWAYS, &flops,
-				 err)))
+	rc = rfl_run__check(c, &run->net, err);
+	if (rc == RFL_OK && run->net->caution)
+		rfl_log(RFL_LOG_WARN, "%s: %s", c->arch, run->net->caution);
+	if (rc || (rc = rfl_run__flops(c, rfl_run__batch(c) * size, run->net, RFL_FUSED_ALWAYS,
+				       &flops, err)))
 		return rc;
 	if (c->label && ((rc = rfl_label_check(c->label, err)) ||
 			 (size > 1 && (rc = rfl_run__rank_label(c->label, size - 1, label, err)))))
@@ -401,11 +400,10 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	    (rc = rfl_run__results_init(&h->r, c->iters, err)))
 		return rc;
 	h->r.device = c->device; /* until the child reports it */
-	rc = rfl_run__make_id(c->world.rank, row, err);
-	if (rc == RFL_OK)
-		snprintf(run->epochs_path, sizeof(run->epochs_path), "%s/epochs/%s.csv", c->log_dir,
-			 row->run_id);
-	return rc;
+	rfl_run__make_id(c->world.rank, row);
+	snprintf(run->epochs_path, sizeof(run->epochs_path), "%s/epochs/%s.csv", c->log_dir,
+		 row->run_id);
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_host *host,
@@ -431,13 +429,13 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_ho
 		rc = rfl_err_pass(err, &run.trouble);
 	unlock(&run.checkpoint_lock);
 	unlock(&run.number_lock);
-	ret->epochs = run.heard.epochs; /* the caller's, like the row */
+	ret->epochs = run.received.epochs; /* the caller's, like the row */
 	rfl_proc_result_fini(&run.process);
-	rfl_buf_fini(&run.heard.timeline);
-	rfl_buf_fini(&run.heard.counters);
-	rfl_buf_fini(&run.heard.so_far);
-	rfl_burst_fini(&run.heard.r.burst);
-	rfl_burst_fini(&run.heard.all.burst);
+	rfl_buf_fini(&run.received.timeline);
+	rfl_buf_fini(&run.received.counters);
+	rfl_buf_fini(&run.received.so_far);
+	rfl_burst_fini(&run.received.r.burst);
+	rfl_burst_fini(&run.received.all.burst);
 	rfl_captures_fini(&run.captures);
 	rfl_machine_free(run.machine);
 	rfl_net_free(run.net);

@@ -1,7 +1,7 @@
 /*
  * parts.h - declarations shared by the files of runner/run/. The child reports events, one JSON
  * object each: {"event": NAME, ...}. "engine", "device", "ready", "timed", "gpu" and "until" carry
- * results (run/results.c), and "world" carries those of all processes; run/parent.c reads the
+ * results (run/results.c), and "world" carries the results of all processes; run/parent.c reads the
  * others; those of a training are in run/training.h. A run counts as measured once "timed" has
  * arrived. "counters" carries a piece of a table of counters; "so_far" ends a preliminary table,
  * "counted" the final one.
@@ -23,7 +23,6 @@ struct rfl_machine;
 
 /* Members of the structs that are sent between parent and child: NaN and NULL are null, and texts
  * are borrowed from the JSON. */
-#define rfl_run__member rfl_member
 #define RFL_RUN__INT    RFL_BIND_INT
 #define RFL_RUN__FLAG   RFL_BIND_FLAG
 #define RFL_RUN__REAL   RFL_BIND_REAL
@@ -36,27 +35,18 @@ struct rfl_machine;
 		.offset = offsetof(structure, path), .size = sizeof(((structure *)0)->path)      \
 	}
 
-/** A list of members. */
-struct rfl_run__members {
-	const struct rfl_run__member *items;
-	size_t n;
-};
-
 /** Those of struct rfl_run_progress (without `epochs`) and of struct rfl_epoch. */
-extern const struct rfl_run__members rfl_run__progress, rfl_run__epoch;
+extern const struct rfl_member rfl_run__progress[], rfl_run__epoch[];
 
 /** A member of an object; -1 if it is missing or has another type. */
 int64_t rfl_run__int_of(const json_t *obj, const char *key);
 
-#define rfl_run__member_to_json   rfl_bind_json
-#define rfl_run__member_from_json rfl_bind_get
-
 /** Add all members to an object. @return it */
-json_t *rfl_run__to_json(json_t *take_json, struct rfl_run__members members, const void *base);
+json_t *rfl_run__to_json(json_t *take_json, const struct rfl_member *members, const void *base);
 /** An event with all members. */
-json_t *rfl_run__pack_members(const char *name, struct rfl_run__members members, const void *base);
+json_t *rfl_run__pack_members(const char *name, const struct rfl_member *members, const void *base);
 /** @return false if a value is missing or has the wrong type */
-bool rfl_run__from_json(struct rfl_run__members members, const json_t *json, void *base);
+bool rfl_run__from_json(const struct rfl_member *members, const json_t *json, void *base);
 
 /** A string as JSON, of the same length. If it is not UTF-8, all non-ASCII bytes become "?". */
 json_t *rfl_run__shown(const char *text, size_t n);
@@ -69,20 +59,19 @@ enum rfl_layout rfl_run__layout(const struct rfl_run_config *config);
 struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *config);
 
 /** Fill the ledger's columns that describe the configuration. */
-enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *config, struct rfl_ledger_row *row,
-				struct rfl_err *err);
+void rfl_run__fill_facts(const struct rfl_run_config *config, struct rfl_ledger_row *row);
 
 /** A member of the JSON configuration as an option: "--batch-size 64". @return out */
 char *rfl_run__setting_text(const char *key, const json_t *value, char *out, size_t size);
 
-/** New reference; NULL if out of memory. */
+/** New reference. */
 json_t *rfl_run__config_to_json(const struct rfl_run_config *config);
 
-/** The members with which a training must have begun to be continued, except for its network and
- * data. New reference. */
+/** The members with which a training run must have begun to be continued, except for its network
+ * and data. New reference. */
 json_t *rfl_run__training_to_json(const struct rfl_run_config *config);
 
-/** Strings and lists point into `json`. `dirs` receives the plugin folders. */
+/** Strings and lists point into `json`. `dirs` receives the plugin directories. */
 enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, size_t ndirs,
 				      struct rfl_run_config *ret, struct rfl_err *err);
 
@@ -110,7 +99,7 @@ struct rfl_run__results {
 	char optimizer_kernels[16];
 	int64_t data_samples;
 	char data_digest[17]; /* "": synthetic */
-	char libraries[256];  /* for products on the processor; "": unknown */
+	char libraries[256];  /* for GEMMs on the CPU; "": unknown */
 	struct rfl_burst burst;
 	struct rfl_engine_memory memory;
 	struct rfl_loss_scaling scaling;
@@ -149,18 +138,14 @@ json_t *rfl_run__pack_steps(const char *event, const struct rfl_burst_step *step
 void rfl_run__unpack_steps(const json_t *event, struct rfl_burst *burst);
 bool rfl_run__has_all_steps(const struct rfl_burst *burst);
 
-/** Name the libraries of this process that multiply matrices on the processor: "OpenBLAS 0.3.21
- * (Haswell kernels), oneDNN 2.6.3"; "" if none is visible. */
-void rfl_run__name_libraries(char *out, size_t size);
-
 /** Combine the results of all processes, each of which must call this: r receives the combined
  * results, but its steps are unchanged. */
 enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *engine, int size,
 			   struct rfl_run__results *r, int *slowest, struct rfl_err *err);
 
 /** Fill the ledger's result columns. @param timed  include measurements */
-enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
-				  struct rfl_ledger_row *row, struct rfl_err *err);
+void rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
+			   struct rfl_ledger_row *row);
 
 /** Receives an event and takes ownership of the reference. */
 typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
@@ -169,7 +154,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 			     bool (*stopped)(void), rfl_run__emit_fn emit, void *ctx,
 			     struct rfl_err *err);
 
-struct rfl_run__heard {
+struct rfl_run__received {
 	bool ready, timed, failed;
 	struct rfl_run__results r; /* steps received so far; complete once timed */
 	int64_t oom_kills;         /* kills on the machine before the run */
@@ -198,12 +183,12 @@ struct rfl_run__state {
 	const struct rfl_run_host *host;
 	struct rfl_net *net;
 	struct rfl_machine *machine;
-	struct rfl_run__heard heard;
+	struct rfl_run__received received;
 	struct rfl_proc_result process;
 	struct rfl_captures captures;
 	char ledger_path[4096], lock_path[4096], counters_path[4096], epochs_path[4096];
 	size_t epochs_written;
-	/* held until the row is written: the checkpoint of a training; N of a generated label */
+	/* held until the row is written: checkpoint of a training run; N of a generated label */
 	struct rfl_run__lock {
 		char path[4096];
 		int fd; /* -1: not locked */
@@ -219,7 +204,17 @@ enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_
 				struct rfl_err *err);
 
 /** Set run_id, which is unique to this attempt, and timestamp_utc. */
-enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err);
+void rfl_run__make_id(int rank, struct rfl_ledger_row *row);
+
+struct rfl_counted_asked;
+struct rfl_run_stats;
+
+/** Fill the columns of a row that come from a capture, and append its counters_status. */
+void rfl_run__fill_counts(const struct rfl_capture *capture, const struct rfl_counted_asked *asked,
+			  struct rfl_ledger_row *row, struct rfl_buf *status);
+
+/** Fill the columns of step times, in milliseconds. */
+void rfl_run__fill_stats(const struct rfl_run_stats *stats, struct rfl_ledger_row *row);
 
 /** Fill and write the row and the other files; ret->rc is the outcome of the run. */
 enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result *ret,

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "complexity/net/file.h"
 #include "machine/machine.h"
 #include "profile/capture.h"
 #include "runner/burst/counted.h"
@@ -50,12 +51,12 @@ static const char *status_of_failure(enum rfl_rc rc)
 
 /* Set status, error_code (signal or exit code; -1: none) and error_text. @return RFL_OK, or why the
  * run is not ok */
-static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_result *p,
-			 double limit, struct rfl_ledger_row *row, struct rfl_err *err)
+static enum rfl_rc judge(const struct rfl_run__received *h, const struct rfl_proc_result *p,
+			 double limit, struct rfl_ledger_row *row)
 {
 	const char *status = "crash";
 	char text[1200] = "", peak[RFL_NUM_MAX], most[RFL_NUM_MAX];
-	enum rfl_rc why = RFL_EFAILED, rc;
+	enum rfl_rc why = RFL_EFAILED;
 	struct rlimit space;
 	int64_t kills;
 
@@ -116,9 +117,8 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 				 rfl_num_bytes(limit, most, sizeof(most)));
 		}
 	}
-	if ((rc = rfl_field_set(&row->status, status, err)) ||
-	    (rc = rfl_field_set(&row->error_text, text, err)))
-		return rc;
+	rfl_field_set(&row->status, status);
+	rfl_field_set(&row->error_text, text);
 	return why;
 }
 
@@ -142,15 +142,15 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 			      struct rfl_err *err)
 {
 	const struct rfl_run_config *c = run->config;
-	const int64_t agreed = run->heard.run_number;
-	const char *backend = row->backend ? row->backend : "auto";
+	const int64_t agreed = run->received.run_number;
+	const char *backend = row->backend ? row->backend : rfl_run_likely_device();
 	char env[49], label[RFL_LABEL_MAX + 1], stem[RFL_LABEL_STEM], time_dir[4096];
 	struct rfl_label parts;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_label_env(c->env, c->label, row->model, backend, env, err)) ||
-	    (rc = rfl_field_set(&row->env, env, err)))
+	if ((rc = rfl_label_env(c->env, c->label, row->model, backend, env, err)))
 		return rc;
+	rfl_field_set(&row->env, env);
 	if (c->label) {
 		snprintf(label, sizeof(label), "%s", c->label);
 	} else if (c->world.size > 1) {
@@ -171,9 +171,9 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 		return rc;
 	rfl_label_parse(label, row->model, &parts);
 	row->repeat = parts.run;
-	rc = rfl_field_set(&row->label, label, err);
-	if (rc != RFL_OK || !c->label || c->world.rank > 0)
-		return rc;
+	rfl_field_set(&row->label, label);
+	if (!c->label || c->world.rank > 0)
+		return RFL_OK;
 
 	/* Labels are free text, but other tools read a precision or batch in the generated form:
 	 * warn if it is wrong. Only the first process warns; the total batch is accepted, too. */
@@ -191,13 +191,12 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err)
+void rfl_run__make_id(int rank, struct rfl_ledger_row *row)
 {
 	char iso[RFL_TIME_ISO_SIZE], id[64], host[256] = "";
 	int64_t now = rfl_clock_ns();
 	pid_t pid = getpid();
 	uint64_t h;
-	enum rfl_rc rc;
 
 	gethostname(host, sizeof(host) - 1);
 	h = rfl_hash64(rfl_hash64((uint64_t)rank, host, strlen(host)), &pid, sizeof(pid));
@@ -205,10 +204,8 @@ enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_er
 	rfl_clock_iso(iso);
 	snprintf(id, sizeof(id), "%.4s%.2s%.2sT%.2s%.2s%.2s-%08" PRIx32, iso, iso + 5, iso + 8,
 		 iso + 11, iso + 14, iso + 17, (uint32_t)(h ^ h >> 32));
-	rc = rfl_field_set(&row->run_id, id, err);
-	if (rc == RFL_OK)
-		rc = rfl_field_set(&row->timestamp_utc, iso, err);
-	return rc;
+	rfl_field_set(&row->run_id, id);
+	rfl_field_set(&row->timestamp_utc, iso);
 }
 
 /* Written in pieces, because the table of ten million steps takes a gigabyte. */
@@ -224,13 +221,12 @@ enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst
 	enum rfl_rc rc = rfl_file_mkdirs_for(path, err), unlocked;
 	char text[RFL_ARRAY_LEN(step_columns)][RFL_NUM_MAX];
 	const char *fields[RFL_ARRAY_LEN(step_columns)];
-	struct rfl_buf piece;
+	RFL_AUTO(buf) piece = { .len = 0 };
 	bool first = true;
 	int fd = -1;
 
 	for (size_t v = 0; v < RFL_ARRAY_LEN(fields); v++)
 		fields[v] = text[v];
-	rfl_buf_init(&piece, 0);
 	rfl_csv_write_row(&piece, step_columns, RFL_ARRAY_LEN(step_columns));
 	for (int64_t i = 0; i < burst->nsteps && rc == RFL_OK; i++) {
 		const struct rfl_burst_step *s = &burst->steps[i];
@@ -266,7 +262,6 @@ enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst
 		rfl_buf_reset(&piece);
 		first = false;
 	}
-	rfl_buf_fini(&piece);
 	return rc;
 }
 
@@ -325,11 +320,10 @@ static enum rfl_rc write_time_log(const struct rfl_run__state *run, struct rfl_r
 	const struct rfl_ledger_row *row = &ret->row;
 	char dir[4096], backend[16], stamp[RFL_TIME_ISO_SIZE], nth[16] = "";
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_buf out;
+	RFL_AUTO(buf) out = { .len = 0 };
 	enum rfl_rc rc;
 	int len;
 
-	rfl_buf_init(&out, 0);
 	snprintf(backend, sizeof(backend), "%s", row->backend ? row->backend : "");
 	for (char *p = backend; *p; p++)
 		*p = (char)toupper((unsigned char)*p);
@@ -341,7 +335,7 @@ static enum rfl_rc write_time_log(const struct rfl_run__state *run, struct rfl_r
 	put_record(&out, run->host->command_line, &run->process);
 	snprintf(dir, sizeof(dir), "%s/time", run->config->log_dir);
 	if ((rc = rfl_buf_check(&out, "time log", err)) || (rc = rfl_file_mkdirs(dir, err)))
-		goto done;
+		return rc;
 
 	rfl_clock_stamp(stamp);
 	for (unsigned n = 1; n == 1 || why.native == EEXIST; n++) {
@@ -358,8 +352,6 @@ static enum rfl_rc write_time_log(const struct rfl_run__state *run, struct rfl_r
 	}
 	if (why.rc)
 		rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
-done:
-	rfl_buf_fini(&out);
 	return rc;
 }
 
@@ -381,20 +373,45 @@ static void put_failure(enum rfl_rc rc, const char *text, struct rfl_buf *out)
 	rfl_buf_printf(out, "%s: %s", absent ? "unavailable" : "failed", text);
 }
 
+void rfl_run__fill_counts(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
+			  struct rfl_ledger_row *row, struct rfl_buf *out)
+{
+	const struct rfl_amount *busy;
+
+	rfl_counted_status(c, asked, out);
+
+	row->counter_passes = c->passes;
+	row->counted_flops_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_FLOPS);
+	row->counted_dram_bytes_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_DRAM);
+	/* bytes per second, because sources measure idle traffic for different durations */
+	for (size_t i = 0; i < c->nranges; i++)
+		if (c->ranges[i].kind == RFL_RANGE_IDLE) {
+			row->idle_dram_bytes_per_s = ratio(&c->ranges[i].amount[RFL_QUANTITY_DRAM],
+							   &c->ranges[i].amount[RFL_QUANTITY_TIME]);
+			break;
+		}
+	row->ipc = rfl_capture_ipc(c);
+	row->cache_misses_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_CACHE_MISSES);
+	/* a CPU's cycles are its threads'; a GPU's are elapsed cycles */
+	busy = &c->total[RFL_QUANTITY_TASK_CLOCK];
+	row->effective_clock_hz = ratio(&c->total[RFL_QUANTITY_CYCLES],
+					isnan(busy->value) ? &c->total[RFL_QUANTITY_TIME] : busy);
+	row->selftest_flops_ratio = rfl_counted_self_test(c, "flops");
+	row->selftest_dram_ratio = rfl_counted_self_test(c, "dram");
+	rfl_field_set(&row->counters_source, c->source);
+}
+
 /* Load a table from the child into run->captures, and write its status to `out`. */
-static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_buf *table,
-				 size_t sent, struct rfl_ledger_row *row, struct rfl_buf *out,
-				 struct rfl_err *err)
+static void take_captures(struct rfl_run__state *run, const struct rfl_buf *table, size_t sent,
+			  struct rfl_ledger_row *row, struct rfl_buf *out)
 {
 	struct rfl_err bad = RFL_ERR_INIT;
 	struct rfl_captures *to = &run->captures;
 	const struct rfl_counted_asked asked = {
-		.sets = rfl_counted_sets((enum rfl_device)run->heard.r.device,
+		.sets = rfl_counted_sets((enum rfl_device)run->received.r.device,
 					 (unsigned)run->config->counter_sets),
 		.precision = rfl_precision_names[run->config->precision],
 	};
-	const struct rfl_capture *c;
-	const struct rfl_amount *busy;
 	enum rfl_rc rc = rfl_buf_check(table, "counters", &bad);
 
 	if (rc == RFL_OK && table->len != sent)
@@ -408,52 +425,28 @@ static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_bu
 		rc = rfl_fail(&bad, RFL_EFORMAT, 0, "the source returned no counters");
 	if (rc) {
 		put_failure(rc, bad.msg, out);
-		return RFL_OK;
+		return;
 	}
-	c = to->captures[0];
-	rfl_counted_status(c, &asked, out);
-
-	row->counter_passes = c->passes;
-	row->counted_flops_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_FLOPS);
-	row->counted_dram_bytes_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_DRAM);
-	/* bytes per second, because sources measure idle traffic for different durations */
-	for (size_t i = 0; i < c->nranges; i++)
-		if (c->ranges[i].kind == RFL_RANGE_IDLE) {
-			row->idle_dram_bytes_per_s = ratio(&c->ranges[i].amount[RFL_QUANTITY_DRAM],
-							   &c->ranges[i].amount[RFL_QUANTITY_TIME]);
-			break;
-		}
-	row->ipc = rfl_capture_ipc(c);
-	row->cache_misses_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_CACHE_MISSES);
-	/* a CPU's cycles are those of its threads; a GPU's are elapsed cycles */
-	busy = &c->total[RFL_QUANTITY_TASK_CLOCK];
-	row->effective_clock_hz = ratio(&c->total[RFL_QUANTITY_CYCLES],
-					isnan(busy->value) ? &c->total[RFL_QUANTITY_TIME] : busy);
-	row->selftest_flops_ratio = rfl_counted_self_test(c, "flops");
-	row->selftest_dram_ratio = rfl_counted_self_test(c, "dram");
-	return rfl_field_set(&row->counters_source, c->source, err);
+	rfl_run__fill_counts(to->captures[0], &asked, row, out);
 }
 
 /* If counters were requested, fill counters_status, the columns after it and run->captures. */
-static enum rfl_rc fill_counters(struct rfl_run__state *run, struct rfl_ledger_row *row,
-				 struct rfl_err *err)
+static void fill_counters(struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
-	const struct rfl_run__heard *h = &run->heard;
+	const struct rfl_run__received *h = &run->received;
 	const struct rfl_proc_result *p = &run->process;
-	enum rfl_rc rc = RFL_OK;
-	struct rfl_buf status;
+	RFL_AUTO(buf) status = { .len = 0 };
 
 	if (run->config->counters == RFL_DETAIL_OFF)
-		return RFL_OK;
-	rfl_buf_init(&status, 0);
+		return;
 	if (!h->counted && h->so_far.len > 0) {
-		rc = take_captures(run, &h->so_far, h->so_far_len, row, &status, err);
+		take_captures(run, &h->so_far, h->so_far_len, row, &status);
 		rfl_buf_puts(&status, "; ");
 	}
 	if (h->counted && h->counted_rc != RFL_OK)
 		put_failure(h->counted_rc, h->counted_text, &status);
 	else if (h->counted)
-		rc = take_captures(run, &h->counters, h->counters_len, row, &status, err);
+		take_captures(run, &h->counters, h->counters_len, row, &status);
 	else if (!h->timed)
 		rfl_buf_puts(&status, "unavailable: the run ended before its counted steps");
 	else if (h->late)
@@ -470,10 +463,7 @@ static enum rfl_rc fill_counters(struct rfl_run__state *run, struct rfl_ledger_r
 	else
 		rfl_buf_printf(&status, "crash: exit code %d, before counting was complete",
 			       p->exit_code);
-	if (rc == RFL_OK && (rc = rfl_buf_check(&status, "counters", err)) == RFL_OK)
-		rc = rfl_field_set(&row->counters_status, rfl_buf_str(&status), err);
-	rfl_buf_fini(&status);
-	return rc;
+	rfl_field_set(&row->counters_status, rfl_buf_str(&status));
 }
 
 /* ---- the row, written last ---- */
@@ -486,31 +476,31 @@ static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rf
 	return rfl_run__write_steps(ret->steps_file, burst, err);
 }
 
-/* Write the steps of a training that was interrupted. */
+/* Write the steps of a training run that was interrupted. */
 static void write_steps_so_far(struct rfl_run__state *run, struct rfl_run_result *ret)
 {
-	struct rfl_burst done = run->heard.r.burst;
+	struct rfl_burst done = run->received.r.burst;
 
 	done.nsteps = 0;
-	while (done.steps && done.nsteps < run->heard.r.burst.nsteps &&
+	while (done.steps && done.nsteps < run->received.r.burst.nsteps &&
 	       !isnan(done.steps[done.nsteps].total_s))
 		done.nsteps++;
 	if (done.nsteps > 0)
 		(void)write_steps(run, &done, ret, &run->trouble);
 }
 
-/* Write the timeline of the profiled step. A status that did not arrive says so in the row. */
+/* Write the timeline of the profiled step. If no status arrived, the row has that reason. */
 static void write_memory(const struct rfl_run__state *run, struct rfl_run_result *ret,
 			 struct rfl_err *err)
 {
-	const struct rfl_buf *csv = &run->heard.timeline;
+	const struct rfl_buf *csv = &run->received.timeline;
 	struct rfl_ledger_row *row = &ret->row;
 
 	if (!run->config->profile_memory)
 		return;
 	if (!row->mem_status)
-		(void)!rfl_field_set(&row->mem_status,
-				     "unavailable: the run ended before its profiled step", err);
+		rfl_field_set(&row->mem_status,
+			      "unavailable: the run ended before its profiled step");
 	if (!rfl_text_same(row->mem_status, "ok"))
 		return;
 	(void)snprintf(ret->memory_file, sizeof(ret->memory_file), "%s/memory/%s.csv",
@@ -521,11 +511,20 @@ static void write_memory(const struct rfl_run__state *run, struct rfl_run_result
 		ret->memory_file[0] = '\0';
 }
 
+/* Keep the network of a file, which may change, for its count. */
+static void write_network(const struct rfl_run__state *run, struct rfl_err *err)
+{
+	RFL_AUTOFREE char *dir = rfl_path_join(run->config->log_dir, "networks");
+
+	if (rfl_net_is_file(run->config->arch))
+		(void)!rfl_net_keep(dir, run->net, err);
+}
+
 /* If the run is ok, record a failure after the measurement in its row. */
 static void note_trouble(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
 	if (run->trouble.rc && !row->error_text)
-		(void)!rfl_field_set(&row->error_text, run->trouble.msg, NULL);
+		rfl_field_set(&row->error_text, run->trouble.msg);
 }
 
 static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_result *ret,
@@ -542,7 +541,7 @@ static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_resul
 
 static void identify(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
-	struct rfl_buf command = { .len = 0 };
+	RFL_AUTO(buf) command = { .len = 0 };
 	char hash[17];
 
 	rfl_run__config_hash(run->config, row, hash);
@@ -551,7 +550,6 @@ static void identify(const struct rfl_run__state *run, struct rfl_ledger_row *ro
 	rfl_field_set(&row->config_hash, hash);
 	rfl_field_set(&row->cell, run->host->cell);
 	rfl_field_set(&row->command, rfl_buf_str(&command));
-	rfl_buf_fini(&command);
 }
 
 /* After the row of rank 0, write the combined row, which becomes the result. */
@@ -563,47 +561,48 @@ static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_resul
 
 	rfl_ledger_row_init(&all);
 	(void)rfl_run__fill_world_row(run, &ret->row, &all, trouble);
-	(void)rfl_run__make_id(run->config->world.size, &all, trouble);
-	(void)!rfl_field_set(&all.timestamp_utc, ret->row.timestamp_utc, trouble);
-	(void)!rfl_field_set(&all.env, ret->row.env, trouble);
-	(void)!rfl_field_set(&all.label, run->world_label, trouble);
+	rfl_run__make_id(run->config->world.size, &all);
+	rfl_field_set(&all.timestamp_utc, ret->row.timestamp_utc);
+	rfl_field_set(&all.env, ret->row.env);
+	rfl_field_set(&all.label, run->world_label);
 	identify(run, &all);
 	all.repeat = ret->row.repeat;
 	rfl_ledger_row_fini(&ret->row);
 	ret->row = all;
 	if (ret->rc == RFL_OK && (!all.status || strcmp(all.status, "ok") != 0))
 		ret->rc = RFL_EFAILED;
-	if (run->heard.united)
-		(void)write_steps(run, &run->heard.all.burst, ret, trouble);
+	if (run->received.united)
+		(void)write_steps(run, &run->received.all.burst, ret, trouble);
 	note_trouble(run, &ret->row);
 	return append(run, ret, err);
 }
 
 /* Write the other files, then the row that refers to them, even if a file could not be written. The
- * log folder is locked. */
+ * log directory is locked. */
 static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret,
 			  struct rfl_err *err)
 {
 	const struct rfl_run_config *c = run->config;
 	struct rfl_ledger_row *row = &ret->row;
 	struct rfl_err *trouble = &run->trouble, why = RFL_ERR_INIT;
-	struct rfl_env_result environment = { .document = NULL };
+	RFL_AUTO(env_result) environment = { .document = NULL };
 	struct rfl_captures *captures = &run->captures;
 	enum rfl_rc rc, all, counted = RFL_OK;
 
-	memcpy(ret->libraries, run->heard.r.libraries, sizeof(ret->libraries));
+	memcpy(ret->libraries, run->received.r.libraries, sizeof(ret->libraries));
 	if (make_label(run, row, trouble) != RFL_OK)
-		(void)!rfl_field_set(&row->label, row->run_id, NULL); /* run_id is unique as well */
+		rfl_field_set(&row->label, row->run_id); /* run_id is unique as well */
 	identify(run, row);
 
-	if (run->heard.timed)
-		(void)write_steps(run, &run->heard.r.burst, ret, trouble);
+	if (run->received.timed)
+		(void)write_steps(run, &run->received.r.burst, ret, trouble);
 	else if (rfl_text_same(row->status, "interrupted"))
 		write_steps_so_far(run, ret);
-	if (run->heard.epochs.n > run->epochs_written)
-		(void)!rfl_epochs_save(run->epochs_path, &run->heard.epochs, trouble);
+	if (run->received.epochs.n > run->epochs_written)
+		(void)!rfl_epochs_save(run->epochs_path, &run->received.epochs, trouble);
 	(void)write_time_log(run, ret, trouble);
 	write_memory(run, ret, trouble);
+	write_network(run, trouble);
 	if (captures->n > 0)
 		counted = rfl_file_mkdirs_for(run->counters_path, trouble);
 	for (size_t i = 0; i < captures->n; i++)
@@ -631,7 +630,6 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 
 	if (rfl_env_record(&spec, &environment, &why) != RFL_OK)
 		rfl_log(RFL_LOG_WARN, "the environment was not recorded: %s", why.msg);
-	rfl_env_result_fini(&environment);
 
 	note_trouble(run, row);
 	rc = append(run, ret, err);
@@ -644,11 +642,11 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 
 /* A complete training that is continued has nothing left to do. Unless it was killed before its row
  * was written, the ledger already has the row, and a second one would look like a repeat.
- * @return true: row->run_id is that of the row in the ledger */
+ * @return true: row->run_id is of the row in the ledger */
 static bool is_recorded(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
-	const struct rfl_run__heard *h = &run->heard;
-	struct rfl_ledger *ledger = NULL;
+	const struct rfl_run__received *h = &run->received;
+	RFL_AUTOPTR(ledger) ledger = NULL;
 	bool found = false;
 
 	if (run->config->epochs == 0 || !h->timed || h->continued < h->r.burst.nsteps ||
@@ -663,9 +661,8 @@ static bool is_recorded(const struct rfl_run__state *run, struct rfl_ledger_row 
 			rfl_text_same(old->model, row->model) &&
 			rfl_text_same(old->loss_hash, row->loss_hash) && old->wall_s == row->wall_s;
 		if (found)
-			(void)!rfl_field_set(&row->run_id, old->run_id, NULL);
+			rfl_field_set(&row->run_id, old->run_id);
 	}
-	rfl_ledger_free(ledger);
 	return found;
 }
 
@@ -676,7 +673,7 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 					     "metrics.jsonl" };
 	const struct rfl_run_config *c = run->config;
 	const struct rfl_run_host *host = run->host;
-	const struct rfl_run__heard *heard = &run->heard;
+	const struct rfl_run__received *received = &run->received;
 	struct rfl_ledger_row *row = &ret->row;
 	struct rfl_err *trouble = &run->trouble;
 	const bool unwatched = trouble->rc != RFL_OK; /* it is unknown how the child ended */
@@ -687,44 +684,42 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	enum rfl_rc rc;
 	int lock = -1;
 
-	(void)rfl_run__fill_row(c, run->net, &heard->r, heard->timed, m, row, trouble);
+	(void)rfl_run__fill_row(c, run->net, &received->r, received->timed, m, row, trouble);
 	row->requested_batch =
 		host->requested_batch > 0 ? host->requested_batch : rfl_run__batch(c);
-	row->host_peak_bytes = isnan(heard->r.host_peak_bytes) ? run->process.max_rss_bytes
-							       : heard->r.host_peak_bytes;
+	row->host_peak_bytes = isnan(received->r.host_peak_bytes) ? run->process.max_rss_bytes
+								  : received->r.host_peak_bytes;
 	ret->memory_bytes = row->device_memory_bytes > 0 ? row->device_memory_bytes : limit;
-	ret->rc = judge(heard, &run->process, limit, row, trouble);
-	if (run->process.cancelled && !heard->timed && host->why_cancelled)
+	ret->rc = judge(received, &run->process, limit, row);
+	if (run->process.cancelled && !received->timed && host->why_cancelled)
 		why = host->why_cancelled(host->ctx);
 	if (unwatched)
 		why = trouble->msg;
 	if (why)
-		(void)!rfl_field_set(&row->error_text, why, unwatched ? NULL : trouble);
-	(void)fill_counters(run, row, trouble);
+		rfl_field_set(&row->error_text, why);
+	fill_counters(run, row);
 	if (is_recorded(run, row)) {
-		rfl_log(RFL_LOG_INFO, "this training is complete and recorded as run %s",
+		rfl_log(RFL_LOG_INFO, "this training run is complete and recorded as run %s",
 			row->run_id);
 		(void)unlink(run->epochs_path);
 		return RFL_OK;
 	}
 
-	/* The log folder may have been removed. If locking fails, a duplicate label is better than
-	 * no row. */
+	/* The log directory may have been removed. If locking fails, a duplicate label is better
+	 * than no row. */
 	if (rfl_file_mkdirs(c->log_dir, trouble) == RFL_OK)
 		(void)!rfl_file_lock(run->lock_path, &lock, trouble);
 	rc = record(run, ret, err);
 	/* remove temporary files of killed runs */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(swept); i++) {
-		char *path = rfl_path_join(c->log_dir, swept[i]);
+		RFL_AUTOFREE char *path = rfl_path_join(c->log_dir, swept[i]);
 
 		rfl_file_sweep(path);
-		free(path);
 	}
 	if (c->checkpoint) {
-		char *epochs = rfl_path_join(c->log_dir, "epochs");
+		RFL_AUTOFREE char *epochs = rfl_path_join(c->log_dir, "epochs");
 
 		rfl_dir_sweep(epochs);
-		free(epochs);
 		rfl_file_sweep(c->checkpoint);
 	}
 	(void)!rfl_file_unlock(lock, run->lock_path, trouble);

@@ -25,7 +25,7 @@ enum rule { OWN, OF_SLOWEST, MEAN, SUM, LEAST, MOST, BITS };
 /* Each column has the type of its member. */
 static const struct result {
 	enum rfl_run__event event;
-	struct rfl_run__member m;
+	struct rfl_member m;
 	enum rule rule;
 	size_t column; /* in the ledger; NONE: filled by row.c, or absent */
 } results[] = {
@@ -98,7 +98,7 @@ enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, str
 {
 	*r = (struct rfl_run__results){ .device = RFL_RUN_DEVICE_AUTO };
 	for (size_t i = 0; i < NRESULTS; i++)
-		if (results[i].m.kind == RFL_RUN__REAL)
+		if (results[i].m.kind == RFL_BIND_REAL)
 			*(double *)(void *)((char *)r + results[i].m.offset) = (double)NAN;
 	r->skipped = r->scaling.skipped = r->on.memory_bytes = r->data_samples = -1;
 	r->plugin_abi = r->pin_memory = r->cudnn_benchmark = r->cuda_graph = -1;
@@ -117,8 +117,8 @@ json_t *rfl_run__pack(enum rfl_run__event event, const struct rfl_run__results *
 
 	for (size_t i = 0; i < NRESULTS; i++)
 		if (is_in(&results[i], event))
-			json = rfl_run__to_json(json, (struct rfl_run__members){ &results[i].m, 1 },
-						r);
+			(void)json_object_set_new(json, results[i].m.key,
+						  rfl_bind_json(&results[i].m, r));
 	return json;
 }
 
@@ -126,8 +126,8 @@ void rfl_run__unpack(enum rfl_run__event event, const json_t *json, struct rfl_r
 {
 	for (size_t i = 0; i < NRESULTS; i++)
 		if (is_in(&results[i], event))
-			(void)rfl_run__member_from_json(&results[i].m,
-							json_object_get(json, results[i].m.key), r);
+			(void)rfl_bind_get(&results[i].m, json_object_get(json, results[i].m.key),
+					   r);
 	if (r->device < RFL_RUN_DEVICE_AUTO || r->device > RFL_DEVICE_MPS)
 		r->device = RFL_RUN_DEVICE_AUTO;
 }
@@ -216,19 +216,18 @@ static double combine(enum rule rule, const double *all, size_t n, int size, int
 enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *engine, int size,
 			   struct rfl_run__results *r, int *slowest, struct rfl_err *err)
 {
-	double own[NRESULTS], *all = rfl_alloc_array((size_t)size * NRESULTS, sizeof(*all));
+	double own[NRESULTS];
+	RFL_AUTOFREE double *all = rfl_alloc_array((size_t)size * NRESULTS, sizeof(*all));
 	size_t n = 0, k = 0;
 	enum rfl_rc rc;
 
-	if (!all)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", size);
 	for (size_t i = 0; i < NRESULTS; i++) {
 		const void *at = (const char *)r + results[i].m.offset;
 
 		if (results[i].rule == BITS)
 			own[n++] = (uint32_t) * (const int64_t *)at;
 		else if (results[i].rule != OWN)
-			own[n++] = results[i].m.kind == RFL_RUN__REAL
+			own[n++] = results[i].m.kind == RFL_BIND_REAL
 					   ? *(const double *)at
 					   : (double)*(const int64_t *)at;
 	}
@@ -246,35 +245,30 @@ enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *
 		if (results[i].rule == OWN)
 			continue;
 		x = combine(results[i].rule, all + k++, n, size, *slowest);
-		if (results[i].m.kind == RFL_RUN__REAL)
+		if (results[i].m.kind == RFL_BIND_REAL)
 			*(double *)at = x;
 		else
 			*(int64_t *)at = (int64_t)x;
 	}
 done:
-	free(all);
 	return rc;
 }
 
-enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
-				  struct rfl_ledger_row *row, struct rfl_err *err)
+void rfl_run__fill_results(const struct rfl_run__results *r, bool timed, struct rfl_ledger_row *row)
 {
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < NRESULTS && rc == RFL_OK; i++) {
-		const struct rfl_run__member *m = &results[i].m;
+	for (size_t i = 0; i < NRESULTS; i++) {
+		const struct rfl_member *m = &results[i].m;
 		const void *from = (const char *)r + m->offset;
 		void *to = (char *)row + results[i].column;
 
 		if (results[i].column == NONE || (results[i].event <= RFL_RUN__UNTIL && !timed))
 			continue;
-		if (m->kind == RFL_RUN__CHARS)
-			rc = rfl_field_set(to, *(const char *)from ? from : NULL, err);
-		else if (m->kind == RFL_RUN__REAL)
+		if (m->kind == RFL_BIND_CHARS)
+			rfl_field_set(to, *(const char *)from ? from : NULL);
+		else if (m->kind == RFL_BIND_REAL)
 			*(double *)to = *(const double *)from;
 		else
 			*(int64_t *)to = m->size == sizeof(int) ? *(const int *)from
 								: *(const int64_t *)from;
 	}
-	return rc;
 }

@@ -34,8 +34,23 @@ static void column(const struct rfl_burst *b, size_t offset, double *out)
 	}
 }
 
-static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledger_row *row,
-			       struct rfl_err *err)
+void rfl_run__fill_stats(const struct rfl_run_stats *s, struct rfl_ledger_row *row)
+{
+	row->step_ms_mean = s->time.mean;
+	row->step_ms_std = s->time.std;
+	row->step_ms_median = s->time.median;
+	row->step_ms_mad = s->time.mad;
+	row->step_ms_p10 = s->time.p10;
+	row->step_ms_p90 = s->time.p90;
+	row->step_ms_min = s->time.min;
+	row->step_ms_max = s->time.max;
+	row->outliers = s->outliers;
+	row->lag1 = s->lag1;
+	row->drift = s->drift;
+}
+
+/* The steps have all arrived. */
+static void fill_timing(const struct rfl_run__results *h, struct rfl_ledger_row *row)
 {
 	const struct {
 		size_t offset;
@@ -57,35 +72,20 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 	char flags[RFL_RUN_FLAGS_MAX], throttle[256] = "", text[17];
 	struct rfl_run_stats s;
 	uint64_t hash = 0;
-	double lost_s, *ms;
-	enum rfl_rc rc;
+	double lost_s;
+	RFL_AUTOFREE double *ms = rfl_alloc_array((size_t)b->nsteps, sizeof(*ms));
 
-	if (!rfl_run__has_all_steps(b))
-		return rfl_fail(err, RFL_EFORMAT, 0, "the run's child did not report all steps");
-	ms = rfl_alloc_array((size_t)b->nsteps, sizeof(*ms));
-	if (!ms)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%lld steps: out of memory",
-				(long long)b->nsteps);
 	column(b, offsetof(struct rfl_burst_step, total_s), ms);
-	rc = rfl_run_stats_of(ms, (size_t)b->nsteps, &s, err);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(phases) && rc == RFL_OK; i++) {
+	s = rfl_run_stats_of(ms, (size_t)b->nsteps);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(phases); i++) {
+		struct rfl_stats phase; /* NaN if the mode or device does not have it */
+
 		column(b, phases[i].offset, ms);
-		rc = rfl_run_mean_std(ms, (size_t)b->nsteps, phases[i].mean, phases[i].std, err);
+		phase = rfl_stats_of(ms, (size_t)b->nsteps);
+		*phases[i].mean = phase.mean;
+		*phases[i].std = phase.std;
 	}
-	free(ms);
-	if (rc)
-		return rc;
-	row->step_ms_mean = s.time.mean;
-	row->step_ms_std = s.time.std;
-	row->step_ms_median = s.time.median;
-	row->step_ms_mad = s.time.mad;
-	row->step_ms_p10 = s.time.p10;
-	row->step_ms_p90 = s.time.p90;
-	row->step_ms_min = s.time.min;
-	row->step_ms_max = s.time.max;
-	row->outliers = s.outliers;
-	row->lag1 = s.lag1;
-	row->drift = s.drift;
+	rfl_run__fill_stats(&s, row);
 
 	/* Time of the window lost to waiting for data. On a GPU, a wait costs time only if the GPU
 	 * is idle. */
@@ -120,10 +120,9 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 		if (!isnan(b->steps[i].loss))
 			hash = rfl_hash64(hash, &b->steps[i].loss, sizeof(b->steps[i].loss));
 	snprintf(text, sizeof(text), "%016" PRIx64, hash);
-	if ((rc = rfl_field_set(&row->flags, rfl_run_flags(&s, &signs, flags), err)) ||
-	    (rc = rfl_field_set(&row->loss_hash, text, err)))
-		return rc;
-	return rfl_field_set(&row->throttle, throttle, err);
+	rfl_field_set(&row->flags, rfl_run_flags(&s, &signs, flags));
+	rfl_field_set(&row->loss_hash, text);
+	rfl_field_set(&row->throttle, throttle);
 }
 
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const struct rfl_net *net,
@@ -136,14 +135,13 @@ enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const 
 		.optimizer = RFL_OPT_MOMENTUM,
 		.fused_attention = fused,
 	};
-	struct rfl_count *count = NULL;
+	RFL_AUTOPTR(count) count = NULL;
 	enum rfl_rc rc = rfl_count_net(net, &options, &count, err);
 
 	if (rc)
 		return rc;
 	*ret = c->mode == RFL_RUN_FWD ? rfl_count_forward_flops(count)
 				      : rfl_count_training_flops(count);
-	rfl_count_free(count);
 	return RFL_OK;
 }
 
@@ -151,17 +149,14 @@ enum rfl_rc rfl_run__memory_options(const struct rfl_run_config *c,
 				    const struct rfl_run__results *h,
 				    struct rfl_memory_options *ret, struct rfl_err *err)
 {
-	struct rfl_ledger_row row;
-	enum rfl_rc rc;
+	RFL_AUTO(ledger_row) row;
 
 	rfl_ledger_row_init(&row);
-	if ((rc = rfl_run__fill_facts(c, &row, err)) == RFL_OK &&
-	    (rc = rfl_run__fill_results(h, false, &row, err)) == RFL_OK &&
-	    (rc = rfl_field_set(&row.backend, rfl_device_names[h->device], err)) == RFL_OK &&
-	    (rc = rfl_field_set(&row.optimizer_kernels, h->optimizer_kernels, err)) == RFL_OK)
-		rc = rfl_step_options(&row, ret, err);
-	rfl_ledger_row_fini(&row);
-	return rc;
+	rfl_run__fill_facts(c, &row);
+	rfl_run__fill_results(h, false, &row);
+	rfl_field_set(&row.backend, rfl_device_names[h->device]);
+	rfl_field_set(&row.optimizer_kernels, h->optimizer_kernels);
+	return rfl_step_options(&row, ret, err);
 }
 
 static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_net *net,
@@ -169,12 +164,13 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	const bool known = h->device >= 0;
-	char *data = c->data_dir ? realpath(c->data_dir, NULL) : NULL, digest[17] = "";
+	char digest[17] = "";
+	RFL_AUTOFREE char *data = c->data_dir ? realpath(c->data_dir, NULL) : NULL;
 	const char *kernels = NULL, *interconnect = NULL, *autocast = NULL, *attention = NULL;
 	enum rfl_cast cast;
 	enum rfl_rc rc = RFL_OK;
 
-	if (rfl_run_arch_is_file(c->arch))
+	if (rfl_net_is_file(c->arch))
 		rc = rfl_net_digest(net, digest, err);
 	/* the kernels in use, or the requested ones if the run ended early */
 	if (c->mode == RFL_RUN_TRAIN && h->optimizer_kernels[0])
@@ -214,12 +210,11 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 		{ &row->version, RFL_VERSION },
 	};
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
 		const char *text = texts[i].text;
 
-		rc = rfl_field_set(texts[i].field, text && *text ? text : NULL, err);
+		rfl_field_set(texts[i].field, text && *text ? text : NULL);
 	}
-	free(data);
 	return rc;
 }
 
@@ -230,9 +225,9 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 {
 	const struct rfl_shape *input = &net->nodes[0].shape;
 	const bool cuda = h->device == RFL_DEVICE_CUDA;
-	enum rfl_rc facts, results, texts, flops, timing = RFL_OK;
+	enum rfl_rc texts, flops;
 
-	facts = rfl_run__fill_facts(c, row, err);
+	rfl_run__fill_facts(c, row);
 	if (c->epochs > 0) /* the steps are counted once the data is open */
 		row->iters = timed ? h->burst.nsteps : RFL_UNKNOWN;
 	row->schema_version = RFL_LEDGER_SCHEMA;
@@ -262,48 +257,47 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 	row->cuda_graph = cuda ? h->cuda_graph : c->cuda_graph ? 1 : -1; /* else refused */
 	row->sync_each_step = timed && h->device != RFL_DEVICE_CPU ? h->burst.synced : -1;
 
-	results = rfl_run__fill_results(h, timed, row, err);
+	rfl_run__fill_results(h, timed, row);
 	texts = fill_texts(c, net, h, machine, row, err);
 	flops = rfl_run__flops(c, rfl_run__batch(c), net, rfl_step_fused_attention(row),
 			       &row->model_flops_per_step, err);
 	if (timed)
-		timing = fill_timing(h, row, err);
-	return facts ? facts : results ? results : texts ? texts : flops ? flops : timing;
+		fill_timing(h, row);
+	return texts ? texts : flops;
 }
 
 enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
 				    struct rfl_err *err)
 {
-	const struct rfl_run__heard *heard = &run->heard;
-	const bool united = heard->timed && heard->united;
-	const struct rfl_run__results *r = united ? &heard->all : &heard->r;
+	const struct rfl_run__received *received = &run->received;
+	const bool united = received->timed && received->united;
+	const struct rfl_run__results *r = united ? &received->all : &received->r;
 	const char *status = own->status, *text = own->error_text;
 	struct rfl_run_config all = *run->config;
-	enum rfl_rc rc, its;
+	enum rfl_rc rc;
 
 	all.micro_batch *= all.world.size;
 	all.world.rank = all.world.local_rank = -1;
 	rc = rfl_run__fill_row(&all, run->net, r, united, run->machine, row, err);
-	row->micro_batch = own->micro_batch; /* that of one process */
+	row->micro_batch = own->micro_batch; /* of one process */
 	row->requested_batch = own->requested_batch * all.world.size;
 	row->host_peak_bytes = r->host_peak_bytes;
 	row->error_code = own->error_code;
-	if (!united && heard->timed) {
+	if (!united && received->timed) {
 		status = "failed";
 		row->error_code = 1;
-		text = heard->failed
-			       ? heard->text
+		text = received->failed
+			       ? received->text
 			       : "rank 0 was measured, but the results of the other ranks did not "
 				 "arrive";
-	} else if (united && !isfinite(heard->all.burst.loss_last)) {
+	} else if (united && !isfinite(received->all.burst.loss_last)) {
 		status = "nan";
 		text = "the loss of a process is not finite at the last step: try a smaller --lr";
 	}
-	its = rfl_field_set(&row->status, status, err);
-	rc = rc ? rc : its;
-	its = rfl_field_set(&row->error_text, text, err);
-	return rc ? rc : its;
+	rfl_field_set(&row->status, status);
+	rfl_field_set(&row->error_text, text);
+	return rc;
 }
 
 /* Append milliseconds with two digits, down to microseconds. */

@@ -1,7 +1,7 @@
 /*
- * training.c - a training to accuracy in the child process: what happens between the steps of the
- * burst. The order of the samples and their augmentation depend only on the seed and the number of
- * the batch, and all other state is in the checkpoint.
+ * training.c - a training run to accuracy in the child process: what happens between the steps of
+ * the burst. The order of the samples and their augmentation depend only on the seed and the number
+ * of the batch, and all other state is in the checkpoint.
  */
 #include "runner/run/training.h"
 
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 
 #define REPORT_NS  200000000 /* between two progress reports */
 #define MOST_STEPS 10000000  /* as in the option --iters of run */
@@ -120,7 +119,8 @@ static enum rfl_rc end_epoch(struct rfl_run__training *t, struct rfl_err *err)
 		.test_s = rfl_clock_s() - start,
 		.samples_per_s = rows / t->train_s,
 	};
-	if ((rc = rfl_epochs_add(&t->epochs, &row, err)) || (rc = set_lr(t, err)))
+	rfl_epochs_add(&t->epochs, &row);
+	if ((rc = set_lr(t, err)))
 		return rc;
 	t->sums = (struct rfl_score){ .rows = 0 };
 	t->train_s = 0;
@@ -182,7 +182,7 @@ enum rfl_rc rfl_run__training_begin(struct rfl_run__training *t, struct rfl_err 
 
 	if (!t->ops->score || !t->ops->visit_state)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot evaluate or save a training", t->ops->name);
+				"engine '%s' cannot evaluate or save a training run", t->ops->name);
 	if (t->per_epoch > MOST_STEPS / c->epochs)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"--epochs: %" PRId64 " epochs of %" PRId64

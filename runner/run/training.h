@@ -1,5 +1,5 @@
 /*
- * training.h - internal to runner/run/: the state of a training in its child process, and its
+ * training.h - internal to runner/run/: the state of a training run in its child process, and its
  * checkpoints.
  */
 #ifndef RFL_RUNNER_RUN_TRAINING_H
@@ -12,7 +12,7 @@ struct rfl_run__training {
 	const struct rfl_engine_ops *ops;
 	struct rfl_engine *engine;
 	const struct rfl_net *net;
-	struct rfl_optimizer optimizer; /* lr is that of the first epoch */
+	struct rfl_optimizer optimizer; /* lr is for the first epoch */
 	const char *engine_id, *device, *data_digest;
 	struct rfl_burst *burst;
 	struct rfl_data *test;
@@ -57,7 +57,7 @@ enum rfl_rc rfl_run__training_begin(struct rfl_run__training *t,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_run__training_fini(struct rfl_run__training *t);
 
-/* Events: "plan" has the number of steps, "continued" the step at which a training continues,
+/* Events: "plan" has the number of steps, "continued" the step at which a training run continues,
  * "epoch" and "earlier_epoch" a row. */
 
 /** The learning rate of an epoch, counted from 0. */

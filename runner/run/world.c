@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,7 +29,7 @@ struct launcher {
 	const char *rank, *size, *local_rank, *local_size; /* local_size may be NULL */
 	const char *nodes;  /* list of hosts, rank 0 first; may be NULL */
 	const char *nnodes; /* number of hosts; may be NULL */
-	const char *job;    /* number of the job, to choose a port; may be NULL */
+	const char *job;    /* job ID, from which a port is chosen; may be NULL */
 	const char *hosted; /* "True": the launcher listens at the address; may be NULL */
 };
 
@@ -309,17 +308,18 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 {
 	const int n = config->world.size;
 	struct team team = { .host = host, .failed = -1 };
-	struct member *members;
-	/* The processes meet in a file without a name: it needs no port that others could connect to,
-	 * only this user can open it, and it vanishes with this process. */
+	RFL_AUTOFREE struct member *members = NULL;
+	/* The processes meet in a file without a name: it needs no port that others could connect
+	 * to, only this user can open it, and it vanishes with this process. */
 	const int file = memfd_create("roofline world", MFD_CLOEXEC);
 	enum rfl_rc rc = RFL_OK;
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
 	if (file < 0)
-		return rfl_fail(err, RFL_EIO, errno, "--world %d: cannot create a file in memory: %s",
-				n, strerror(errno));
+		return rfl_fail(err, RFL_EIO, errno,
+				"--world %d: cannot create a file in memory: %s", n,
+				strerror(errno));
 	members = rfl_alloc_array((size_t)n, sizeof(*members));
 	(void)pthread_mutex_init(&team.lock, NULL);
 	for (int i = 0; i < n; i++) {
@@ -370,6 +370,5 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 	*ret = members[0].result;
 	pthread_mutex_destroy(&team.lock);
 	(void)close(file);
-	free(members);
 	return rc;
 }

@@ -1,10 +1,12 @@
-/* engine_rules.c - decisions of the torch engine that do not need libtorch. */
+/* engine_rules.c - what the torch engine does without libtorch. */
 #include "runner/torch/engine_rules.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "runner/torch/shim.h"
+#include "base/dl.h"
+#include "base/num.h"
+#include "complexity/op.h"
 
 /* The CPU allocator and the vendors' libraries report lack of memory and missing kernels only in
  * the message text. */
@@ -32,6 +34,22 @@ enum rfl_rc rfl_torch_meaning(const char *text)
 		if (strstr(text, meanings[i].part))
 			return meanings[i].rc;
 	return RFL_EFAILED;
+}
+
+void rfl_torch_asked(const char *text, char *out, size_t size)
+{
+	static const char before[] = "ried to allocate "; /* Tried, tried */
+	const char *at = strstr(text, before);
+	char unit[8], bytes[32];
+	double amount;
+
+	out[0] = '\0';
+	if (!at || sscanf(at + strlen(before), "%lf %7[a-zA-Z]", &amount, unit) != 2)
+		return;
+	if (strcmp(unit, "bytes") == 0)
+		(void)snprintf(out, size, "%s", rfl_num_bytes(amount, bytes, sizeof(bytes)));
+	else
+		(void)snprintf(out, size, "%g %s", amount, unit);
 }
 
 bool rfl_batch_same(const struct rfl_batch *a, const struct rfl_batch *b)
@@ -84,7 +102,41 @@ const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_ca
 	return NULL;
 }
 
-/* ------------------------------------------------------------------ numbers as text */
+/* ------------------------------------------------------------------ names and versions */
+
+const char *rfl_mark_name(const char *pass, const struct rfl_net *net, int node,
+			  char out[RFL_MARK_SIZE])
+{
+	const int len = snprintf(out, RFL_MARK_SIZE, "%s/loss", pass) - (int)strlen("loss");
+
+	if (node < net->nnodes)
+		(void)rfl_op_layer_name(&net->nodes[node], out + len, RFL_MARK_SIZE - (size_t)len);
+	return out;
+}
+
+void rfl_loaded_libraries(struct rfl_engine_device *ret)
+{
+	/* looked up by name, so no headers are needed */
+	static const char *const cudnn[] = { "libcudnn.so.9", "libcudnn.so.8", NULL };
+	static const char *const nccl[] = { "libnccl.so.2", NULL };
+	size_t (*cudnn_version)(void) = NULL;
+	int (*nccl_version)(int *version) = NULL, number = 0;
+	const struct rfl_dl_symbol of_cudnn = { "cudnnGetVersion", &cudnn_version, false };
+	const struct rfl_dl_symbol of_nccl = { "ncclGetVersion", &nccl_version, false };
+	struct rfl_dl *dl = NULL;
+
+	if (rfl_dl_open(cudnn, RFL_DL_MAPPED, &of_cudnn, 1, &dl, NULL) == RFL_OK) {
+		rfl_library_version_text((int)cudnn_version(), RFL_CUDNN_WIDE, ret->cudnn,
+					 sizeof(ret->cudnn));
+		rfl_dl_close(dl);
+	}
+	if (rfl_dl_open(nccl, RFL_DL_MAPPED, &of_nccl, 1, &dl, NULL) == RFL_OK) {
+		if (nccl_version(&number) == 0)
+			rfl_library_version_text(number, RFL_NCCL_WIDE, ret->nccl,
+						 sizeof(ret->nccl));
+		rfl_dl_close(dl);
+	}
+}
 
 void rfl_cuda_version_text(int number, char *out, size_t size)
 {

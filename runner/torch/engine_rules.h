@@ -1,6 +1,7 @@
 /*
- * engine_rules.h - decisions of the torch engine that do not need libtorch: which batches are
- * equal, when a step can be recorded, which precisions a GPU lacks, the text of version numbers.
+ * engine_rules.h - what the torch engine does without libtorch: which batches are equal, when a
+ * step can be recorded, which precisions a GPU lacks, the meaning of libtorch's messages, names and
+ * versions as text.
  */
 #ifndef RFL_RUNNER_TORCH_ENGINE_RULES_H
 #define RFL_RUNNER_TORCH_ENGINE_RULES_H
@@ -11,10 +12,19 @@
 
 #include "data/batch.h"
 #include "machine/terms.h"
+#include "runner/engine.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** The code for an exception of a general type. The text identifies lack of memory and missing
+ * kernels; everything else is RFL_EFAILED. */
+enum rfl_rc rfl_torch_meaning(const char *text);
+
+/** Write how much memory could not be allocated, "392 MiB", according to a message of libtorch; ""
+ * if the message does not include it. */
+void rfl_torch_asked(const char *text, char *out, size_t size);
 
 /** Is a copy of batch a one of batch b? Micro-batches of one batch share its id, but not its
  * memory. False if a is empty. */
@@ -43,6 +53,16 @@ const char *rfl_graph_refusal(const struct rfl_graph_facts *f);
  * in hardware, else the reason and the fix: libraries would silently use another precision. */
 const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_cast cast,
 				       int capability);
+
+#define RFL_MARK_SIZE 520
+
+/** Format the name of a mark: "fwd/conv1" for the pass "fwd". @param node  nnodes: the loss
+ * @return out */
+const char *rfl_mark_name(const char *pass, const struct rfl_net *net, int node,
+			  char out[RFL_MARK_SIZE]);
+
+/** Fill in the versions of the libraries that libtorch has loaded: cuDNN and NCCL. */
+void rfl_loaded_libraries(struct rfl_engine_device *ret);
 
 /** Format a CUDA version: 13000 as "13.0", 12080 as "12.8", 0 as "". */
 void rfl_cuda_version_text(int number, char *out, size_t size);

@@ -1,6 +1,6 @@
 /*
- * compare.c - runs the network of a golden file on an engine and collects the results that the file
- * contains. verify/rules.c judges them.
+ * compare.c - runs the network of a reference file on an engine and collects the results that the
+ * file contains. verify/rules.c judges them.
  */
 #include "runner/verify.h"
 
@@ -10,9 +10,10 @@
 #include "base/alloc.h"
 #include "complexity/zoo.h"
 #include "data/fill.h"
+#include "machine/isa.h"
 #include "runner/engine.h"
 
-/* One engine on one network, with the batch of the golden file. */
+/* One engine on one network, with the batch of the reference file. */
 struct session {
 	const struct rfl_golden *golden;
 	const struct rfl_verify_setup *setup;
@@ -168,22 +169,24 @@ static double squares_of(const float *x, int64_t n)
 
 /* ------------------------------------------------------------------ one forward */
 
-/* Read the first logits of the first rows of the last forward. @param field its name in the file */
-static enum rfl_rc first_logits(struct session *s, const char *field, int64_t rows, int64_t first,
-				double **ret, struct rfl_err *err)
+/* Read the first logits of the first rows of the last forward.
+ * @param field  its name in the file
+ * @param to     has the size of that field */
+static enum rfl_rc first_logits(struct session *s, const char *field, struct rfl_golden_matrix *to,
+				struct rfl_err *err)
 {
-	const int64_t classes = s->net->classes;
+	const int64_t classes = s->net->classes, rows = to->rows, columns = to->columns;
 	enum rfl_rc rc;
 
-	if (rows > s->rows || first > classes)
+	if (rows > s->rows || columns > classes)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /%s is larger than %lld rows of %lld classes", s->golden->path,
 				field, (long long)s->rows, (long long)classes);
-	*ret = take(s, rows * first, sizeof(**ret));
+	to->values = take(s, rows * columns, sizeof(*to->values));
 	rc = s->ops->logits(s->engine, s->logits, s->rows * classes, err);
 	for (int64_t i = 0; rc == RFL_OK && i < rows; i++)
-		for (int64_t j = 0; j < first; j++)
-			(*ret)[i * first + j] = s->logits[i * classes + j];
+		for (int64_t j = 0; j < columns; j++)
+			to->values[i * columns + j] = s->logits[i * classes + j];
 	return rc;
 }
 
@@ -195,11 +198,11 @@ static enum rfl_rc judge_forward(struct session *s, bool batch_statistics, struc
 	struct rfl_golden_forward got = batch_statistics ? g->logits.batch_stats : g->logits.fp64;
 	enum rfl_rc rc;
 
-	if ((rc = first_logits(s, "logits_first16", got.rows, got.first, &got.logits, err)) ||
+	if ((rc = first_logits(s, "logits_first16", &got.logits, err)) ||
 	    (rc = s->ops->loss(s->engine, &got.loss, err)))
 		return rc;
-	got.argmax = take(s, got.rows, sizeof(*got.argmax));
-	for (int64_t i = 0; i < got.rows; i++) {
+	got.argmax = take(s, got.logits.rows, sizeof(*got.argmax));
+	for (int64_t i = 0; i < got.logits.rows; i++) {
 		const float *row = s->logits + i * classes;
 
 		for (int64_t j = 1; j < classes; j++)
@@ -354,8 +357,7 @@ static enum rfl_rc first_step(struct session *s, struct rfl_golden_run *run, str
 	double all = 0;
 	enum rfl_rc rc;
 
-	if ((rc = first_logits(s, "logits_first4_step0", run->rows, run->first, &run->logits,
-			       err)) ||
+	if ((rc = first_logits(s, "logits_first4_step0", &run->logits, err)) ||
 	    (rc = each_gradient(s, &run->grads, err)) || (rc = measure_params(s, &before, err)) ||
 	    (rc = s->ops->step(s->engine, err)) || (rc = measure_params(s, &after, err)))
 		return rc;
@@ -452,6 +454,10 @@ enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_
 		.arena = rfl_arena_new(),
 	};
 	enum rfl_rc rc = build_net(&s, err);
+	const uint64_t isa = rfl_isa_detect(), of_bf16 = RFL_ISA_BIT(AVX512_BF16) |
+							 RFL_ISA_BIT(AMX_BF16) |
+							 RFL_ISA_BIT(ARM_BF16);
+	const bool cpu = setup->device == RFL_DEVICE_CPU;
 
 	s.rules = (struct rfl_verify__rules){
 		.to = checks,
@@ -460,6 +466,8 @@ enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_
 		.device = setup->device,
 		.layout = setup->layout,
 		.bf16 = setup->precision == RFL_PRECISION_BF16,
+		.other_order = cpu && !(isa & RFL_ISA_BIT(AVX512F)),
+		.converts_bf16 = cpu && !(isa & of_bf16),
 	};
 	if (rc == RFL_OK)
 		rc = make_batch(&s, err);

@@ -1,8 +1,8 @@
 /*
- * golden.h - golden files: PyTorch's results, in float32 and in double, for a network filled with
- * the formula of fill.h. A logits file has one forward in eval mode and optionally one with batch
- * statistics and gradients; a train file has a few training steps, in sections. Weights are not
- * stored.
+ * golden.h - reference files: PyTorch's results, in float32 and in double, for a network filled
+ * with the formula of fill.h. A logits file has one forward in eval mode and optionally one with
+ * batch statistics and gradients; a train file has a few training steps, in sections. Weights are
+ * not stored.
  *
  * Unknown fields are ignored; a missing field is an error that names the file and the field's path.
  */
@@ -17,11 +17,15 @@
 #include "complexity/zoo.h"
 #include "runner/engine.h"
 
+struct rfl_golden_matrix {
+	int64_t rows, columns;
+	double *values; /**< rows * columns */
+};
+
 /** The results of one forward: the first logits of the first rows, and sums over all logits. */
 struct rfl_golden_forward {
-	int64_t rows, first; /**< the first `first` logits of `rows` rows */
-	double *logits;      /**< rows * first */
-	int64_t *argmax;     /**< per row */
+	struct rfl_golden_matrix logits; /**< the first columns of the first rows */
+	int64_t nargmax, *argmax;        /**< per row */
 	double sum, l2, loss;
 	double max_abs_diff_fp32; /**< over all logits, between PyTorch's float32 and double */
 	double min_margin;        /**< between the two largest logits; NaN if absent */
@@ -48,8 +52,7 @@ struct rfl_golden_gradient {
 
 /** The results of PyTorch's own autocast to bfloat16, in one mode. */
 struct rfl_golden_cast {
-	int64_t rows, first;
-	double *logits; /**< rows * first */
+	struct rfl_golden_matrix logits;
 	double l2, loss;
 };
 
@@ -79,8 +82,7 @@ extern const char *const rfl_golden_norm_names[];
 struct rfl_golden_run {
 	int64_t nlosses; /**< one before each step, one after the last */
 	double *losses;
-	int64_t rows, first; /**< size of the first step's logits */
-	double *logits;      /**< rows * first */
+	struct rfl_golden_matrix logits; /**< of the first step */
 	int64_t ngrads;
 	double *grads;                       /**< l2 of each trained parameter's first gradient */
 	double norms[RFL_GOLDEN_NORM_COUNT]; /**< NaN if the network lacks it */
@@ -101,7 +103,7 @@ struct rfl_golden {
 	int64_t batch;
 	int64_t channels, height, width; /**< size of images */
 	int64_t tokens;                  /**< tokens per sample; 0: images */
-	enum rfl_attention attention;    /**< the form of attention in the network */
+	enum rfl_attention attention;    /**< the attention implementation in the network */
 	struct {
 		int64_t params, tensors, classes;
 		struct rfl_golden_forward fp64; /**< eval mode */
@@ -111,6 +113,7 @@ struct rfl_golden {
 		struct rfl_golden_gradient gradient;
 		bool has_bf16;
 		struct rfl_golden_cast bf16_eval, bf16_train;
+		int64_t nbf16;
 		double *bf16_each;               /**< like gradient.each */
 		int64_t nlayers;                 /**< 0: no trace */
 		struct rfl_golden_layer *layers; /**< modules in call order, eval mode, fp32 */
@@ -125,7 +128,7 @@ struct rfl_golden {
 };
 
 /**
- * Read a golden file of either kind.
+ * Read a reference file of either kind.
  * @param ret  set on success only; release with rfl_golden_free()
  * @return RFL_OK; RFL_EIO; RFL_EFORMAT naming file and path
  */
@@ -134,5 +137,6 @@ enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret,
 
 /** Accepts NULL. */
 void rfl_golden_free(struct rfl_golden *golden);
+RFL_AUTOPTR_TYPE(golden, free);
 
 #endif

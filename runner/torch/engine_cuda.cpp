@@ -1,14 +1,11 @@
 /*
- * shim_cuda.cpp - an NVIDIA GPU as a device: streams, events, memory statistics and CUDA graphs.
+ * engine_cuda.cpp - an NVIDIA GPU as a device: streams, events, memory statistics and CUDA graphs.
  * Compiled only if configuration found a libtorch with CUDA and NVIDIA's headers. It includes only
  * the runtime's headers: others include headers that PyTorch's wheels lack.
  */
-#include "runner/torch/shim_impl.hpp"
+#include "runner/torch/engine.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
-#include <string>
 #include <utility>
 
 #include <ATen/cuda/CUDAGraph.h>
@@ -19,10 +16,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
-#include "runner/torch/engine_rules.h"
-
-// Before 2.0, a recorded step repeats dropout's random numbers and the optimizer's host values; before
-// 2.1, page-locked memory that another thread allocates invalidates the recording.
+// Before 2.0, a recorded step repeats dropout's random numbers and the optimizer's host values;
+// before 2.1, page-locked memory that another thread allocates invalidates the recording.
 #define HAVE_GRAPHS TORCH_AT_LEAST(2, 1)
 
 using namespace rfl_torch;
@@ -87,7 +82,7 @@ struct pending_copy {
 	cuda_event done;
 };
 
-struct cuda_device final : public rfl_torch_device {
+struct cuda_device final : public device {
 	c10::cuda::CUDAStream work, copies;
 
 	explicit cuda_device(c10::DeviceIndex index)
@@ -100,7 +95,7 @@ struct cuda_device final : public rfl_torch_device {
 	}
 	~cuda_device() override
 	{
-		(void)guarded([&] {
+		attempt([&] {
 			c10::cuda::setCurrentCUDAStream(
 				c10::cuda::getDefaultCUDAStream(where.index()));
 		});
@@ -174,7 +169,7 @@ struct cuda_device final : public rfl_torch_device {
 		return 1e-3 * static_cast<double>(ms);
 	}
 
-	// ---- memory, facts and recorded steps
+	// ---- memory, values and recorded steps
 
 	rfl_engine_memory memory() override
 	{
@@ -239,9 +234,9 @@ struct cuda_device final : public rfl_torch_device {
 	void graph_drop() override
 	{
 		if (recording)
-			(void)guarded([&] { graph_end(); });
+			attempt([&] { graph_end(); });
 		else if (graph)
-			(void)guarded([&] { work.synchronize(); });
+			attempt([&] { work.synchronize(); });
 		graph.reset();
 	}
 #endif
@@ -279,7 +274,7 @@ void rfl_torch::require_cuda()
 		    "; run on the CPU");
 }
 
-std::unique_ptr<rfl_torch_device> rfl_torch::open_cuda()
+std::unique_ptr<device> rfl_torch::open_cuda()
 {
 	return std::make_unique<cuda_device>(static_cast<c10::DeviceIndex>(0));
 }

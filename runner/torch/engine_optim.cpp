@@ -1,14 +1,10 @@
 /*
- * shim_optim.cpp - backward, and updates of all parameters.
+ * engine_optim.cpp - updates of all parameters.
  *
  * SGD equals PyTorch's, but momentum starts from zeros, which gives the same bits as starting from
  * the first gradient. Adam and AdamW use PyTorch's foreach operations or fused kernels.
  */
-#include "runner/torch/shim_impl.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <memory>
+#include "runner/torch/engine.hpp"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/GradMode.h>
@@ -40,7 +36,7 @@ bool has_kernel(const char *name, enum rfl_device device)
 						     c10::DispatchKey::MPS };
 	bool has = false;
 
-	(void)guarded([&] {
+	attempt([&] {
 		const auto op = c10::Dispatcher::singleton().findSchema({ name, "" });
 
 		has = op && op->hasKernelForDispatchKey(keys[device]);
@@ -121,7 +117,7 @@ struct update {
 	tensors params, grads, mean, square;
 };
 
-update update_of(const rfl_torch_optim &o)
+update update_of(const optim &o)
 {
 	update u;
 
@@ -198,7 +194,7 @@ void adam_group(const update &u, const group &g, const rfl_optimizer &n, bool de
 	at::_foreach_addcdiv_(p, m, root, -n.lr / correction);
 }
 
-void step_in_passes(rfl_torch_optim &o, const update &u, const rfl_optimizer &n)
+void step_in_passes(optim &o, const update &u, const rfl_optimizer &n)
 {
 	o.state.steps++;
 	if (o.grouped != u.params.size()) {
@@ -206,19 +202,19 @@ void step_in_passes(rfl_torch_optim &o, const update &u, const rfl_optimizer &n)
 		o.grouped = u.params.size();
 	}
 	for (const group &g : o.groups) {
-		if (o.rule == RFL_RULE_SGD)
+		if (n.rule == RFL_RULE_SGD)
 			sgd_group(u, g, n);
 		else
-			adam_group(u, g, n, o.rule == RFL_RULE_ADAMW, o.state.steps);
+			adam_group(u, g, n, n.rule == RFL_RULE_ADAMW, o.state.steps);
 	}
 }
 
 // ---- one pass
 
-void step_at_once(rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
+void step_at_once(const optim &o, const update &u, const rfl_optimizer &n,
 		  const optional_tensor &found)
 {
-	if (o.rule == RFL_RULE_SGD) {
+	if (n.rule == RFL_RULE_SGD) {
 #if TORCH_AT_LEAST(2, 3)
 		at::_fused_sgd_(u.params, u.grads, n.momentum != 0 ? u.mean : tensors(),
 				n.weight_decay, n.momentum, n.lr, /*dampening=*/0.0,
@@ -237,7 +233,7 @@ void step_at_once(rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
 
 	const tensors steps(u.params.size(), step);
 
-	if (o.rule == RFL_RULE_ADAM) {
+	if (n.rule == RFL_RULE_ADAM) {
 		at::_fused_adam_(u.params, u.grads, u.mean, u.square, {}, steps, n.lr, n.beta1,
 				 n.beta2, n.weight_decay, n.eps, /*amsgrad=*/false,
 				 /*maximize=*/false, /*grad_scale=*/{}, found);
@@ -253,11 +249,13 @@ void step_at_once(rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
 }
 
 // Only some kernels skip a step if `found` is set; otherwise the host must wait for `found`.
-void step(rfl_torch_optim &o, const rfl_optimizer &n)
+void step(rfl_engine &e)
 {
-	const bool kernels_skip = o.fused && !o.params[0].device().is_mps();
+	optim &o = e.optim;
+	const rfl_optimizer &n = e.config.optimizer;
+	const bool kernels_skip = e.fused && e.config.device != RFL_DEVICE_MPS;
 
-	make_state(o, n);
+	make_state(e);
 
 	const update u = update_of(o);
 	const optional_tensor found =
@@ -268,7 +266,7 @@ void step(rfl_torch_optim &o, const rfl_optimizer &n)
 	if (n.grad_clip > 0)
 		clip(u.grads, n.grad_clip);
 	if (!o.scaler || kernels_skip || o.scaler->found.item().toDouble() == 0) {
-		if (o.fused)
+		if (e.fused)
 			step_at_once(o, u, n, found);
 		else
 			step_in_passes(o, u, n);
@@ -279,29 +277,30 @@ void step(rfl_torch_optim &o, const rfl_optimizer &n)
 
 } // namespace
 
-void rfl_torch::make_state(rfl_torch_optim &o, const rfl_optimizer &n)
+void rfl_torch::make_state(rfl_engine &e)
 {
-	optim_state &s = o.state;
-	const bool adam = o.rule != RFL_RULE_SGD;
+	optim_state &s = e.optim.state;
+	const tensors &params = e.optim.params;
+	const bool adam = e.config.optimizer.rule != RFL_RULE_SGD;
 
-	if (s.mean.empty() && (adam || n.momentum != 0))
-		for (const at::Tensor &p : o.params)
+	if (s.mean.empty() && (adam || e.config.optimizer.momentum != 0))
+		for (const at::Tensor &p : params)
 			s.mean.push_back(at::zeros_like(p));
 	if (s.square.empty() && adam)
-		for (const at::Tensor &p : o.params)
+		for (const at::Tensor &p : params)
 			s.square.push_back(at::zeros_like(p));
-	if (s.device_steps.empty() && adam && o.fused)
-		s.device_steps = { at::zeros({}, o.params[0].options().requires_grad(false)) };
+	if (s.device_steps.empty() && adam && e.fused)
+		s.device_steps = { at::zeros({}, params[0].options().requires_grad(false)) };
 }
 
-const char *rfl_torch_fused_since(enum rfl_optimizer_rule rule, enum rfl_device device)
+const char *rfl_torch::fused_since(enum rfl_optimizer_rule rule, enum rfl_device device)
 {
 	const fused_kernel &k = fused_kernels[rule];
 
 	return k.declared && has_kernel(k.name, device) ? nullptr : k.since[device];
 }
 
-const char *rfl_torch_scaling_since(enum rfl_device device)
+const char *rfl_torch::scaling_since(enum rfl_device device)
 {
 	static constexpr const char *since[] = { "2.3", "1.13", "2.8" };
 
@@ -310,128 +309,62 @@ const char *rfl_torch_scaling_since(enum rfl_device device)
 		       : since[device];
 }
 
-enum rfl_rc rfl_torch_optim_new(rfl_torch_tensor *const *params, size_t n,
-				enum rfl_optimizer_rule rule, bool fused, bool scaled,
-				rfl_torch_optim **ret, struct rfl_err *err)
-{
-	return guarded("optimizer", err, [&] {
-		auto o = std::make_unique<rfl_torch_optim>();
-
-		o->rule = rule;
-		o->fused = fused;
-		for (size_t i = 0; i < n; i++)
-			o->params.push_back(params[i]->t);
-		if (scaled && n > 0)
-			o->scaler = std::make_unique<scaling>(o->params[0]);
-		*ret = o.release();
-	});
-}
-
-void rfl_torch_optim_free(rfl_torch_optim *o)
-{
-	delete o;
-}
-
-// With several processes, the last backward of a step exchanges the gradients.
-enum rfl_rc rfl_torch__backward(rfl_engine *e, const struct rfl_backward *how, struct rfl_err *err)
-{
-	const bool exchanges = e->group && (!how || how->last);
-	const double weight = how ? how->weight : 1;
-	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = RFL_OK;
-
-	if (!e->can_backward)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"torch: backward needs forward in a training mode; run it first");
-	e->can_backward = false;
-	rfl_err_clear(&e->marks.failure);
-	if (e->marks.fn)
-		rc = e->marks.fn(e->marks.nodes[e->net->nnodes].backward, e->marks.ctx, err);
-	if (rc == RFL_OK)
-		rc = guarded("backward", err, [&] {
-			const at::Tensor &loss = e->loss->t;
-			const scaling *scaler = e->optim->scaler.get();
-			at::Tensor seed; // the gradient of the loss, if it is not 1
-
-			if (exchanges)
-				e->group->begin();
-			if (scaler)
-				seed = scaler->scale.mul(weight).to(loss.scalar_type());
-			else if (weight != 1)
-				seed = at::full({}, weight, loss.options());
-			loss.backward(seed);
-		});
-	if (rc == RFL_OK && e->marks.failure.rc)
-		rc = rfl_err_pass(err, &e->marks.failure);
-	if (rc == RFL_OK && exchanges && guarded(nullptr, &why, [&] { e->group->finish(); }))
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "torch: gradients were not exchanged: another process has ended or "
-			      "does not respond: %s",
-			      why.msg);
-	e->has_grads = rc == RFL_OK;
-	return rc ? rc : guarded("detach", err, [&] { // free the history, keep the values
-		e->loss->t = e->loss->t.detach();
-		e->logits->t = e->logits->t.detach();
-	});
-}
-
-enum rfl_rc rfl_torch_optim_scaling(const rfl_torch_optim *o, double *scale, int64_t *skipped,
-				    struct rfl_err *err)
+enum rfl_rc rfl_torch__scaling(rfl_engine *e, rfl_loss_scaling *ret, rfl_err *err)
 {
 	return guarded("scale", err, [&] {
-		*scale = o->scaler->scale.item().toDouble();
-		*skipped = o->scaler->skipped.item().toLong();
+		const scaling *s = e->optim.scaler.get();
+
+		*ret = { std::nan(""), -1 };
+		if (!s || e->mode == RFL_ENGINE_EVAL) // no gradients to scale
+			return;
+		*ret = { s->scale.item().toDouble(), s->skipped.item().toLong() };
 	});
 }
 
-enum rfl_rc rfl_torch__zero_grad(rfl_engine *e, struct rfl_err *err)
+enum rfl_rc rfl_torch__zero_grad(rfl_engine *e, rfl_err *err)
 {
-	e->has_grads = false;
-	return guarded("gradients", err, [&] { e->optim->zero_grad(); });
+	return guarded("gradients", err, [&] { e->zero_grad(); });
 }
 
-enum rfl_rc rfl_torch__step(rfl_engine *e, struct rfl_err *err)
+enum rfl_rc rfl_torch__step(rfl_engine *e, rfl_err *err)
 {
-	if (!e->has_grads)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs gradients; run backward");
-	e->has_grads = false;
-	e->updates++;
 	return guarded("step", err, [&] {
 		const c10::NoGradGuard no_grad;
 
-		step(*e->optim, e->config.optimizer);
+		if (!e->has_grads)
+			throw failure(RFL_EINVAL, "step needs gradients; run backward");
+		e->has_grads = false;
+		e->updates++;
+		step(*e);
 	});
 }
 
-enum rfl_rc rfl_torch__reset_optimizer(rfl_engine *e, struct rfl_err *err)
+enum rfl_rc rfl_torch__reset_optimizer(rfl_engine *e, rfl_err *err)
 {
-	e->has_grads = false;
-	e->updates = 0;
-	rfl_torch__graph_forget(e);
 	return guarded("optimizer", err, [&] {
-		rfl_torch_optim &o = *e->optim;
-
-		o.zero_grad();
-		o.state = {};
-		if (o.scaler)
-			*o.scaler = scaling(o.params[0]);
+		e->updates = 0;
+		e->forget_recording();
+		e->zero_grad();
+		e->optim.state = {};
+		if (e->optim.scaler)
+			*e->optim.scaler = scaling(e->optim.params[0]);
 	});
 }
 
 /* What exists before and after is not counted, so nothing may be freed that was allocated on the
  * other side: drop the results of the last step. */
-enum rfl_rc rfl_torch__watch_memory(rfl_engine *e, bool on, struct rfl_err *err)
+enum rfl_rc rfl_torch__watch_memory(rfl_engine *e, bool on, rfl_err *err)
 {
 	return guarded("memory", err, [&] {
-		const optim_state &s = e->optim->state;
-		double held = e->batch_bytes + e->tables_bytes + rfl_torch_tensor_bytes(e->block);
+		const optim_state &s = e->optim.state;
+		double held =
+			e->batch_bytes + e->tables_bytes + static_cast<double>(e->block.nbytes());
 
 		for (const tensors *list : { &s.mean, &s.square, &s.device_steps })
 			for (const at::Tensor &t : *list)
 				held += static_cast<double>(t.nbytes());
-		rfl_torch__forget_step(e);
-		e->has_grads = false;
-		e->optim->zero_grad();
+		e->forget_step();
+		e->zero_grad();
 		e->device->watch(on, held);
 	});
 }

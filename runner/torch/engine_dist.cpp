@@ -1,19 +1,16 @@
 /*
- * shim_dist.cpp - data-parallel training over c10d's process groups.
+ * engine_dist.cpp - data-parallel training over c10d's process groups.
  *
  * Parameters are assigned to buckets from last to first, the order in which backward reaches them.
  * A hook counts the gradients of each bucket. When a bucket is complete, its gradients are copied
  * into one flat tensor, divided by the number of processes, and sent while backward continues. All
  * processes send the buckets in the same order.
  */
-#include "runner/torch/shim_impl.hpp"
+#include "runner/torch/engine.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <future>
-#include <memory>
-#include <string>
 #include <thread>
 
 #include <torch/csrc/autograd/function.h>
@@ -41,29 +38,19 @@
 
 using namespace rfl_torch;
 
-const char *rfl_torch_group_missing(bool nccl)
-{
-	const bool here = nccl ? RFL_TORCH_HAS_NCCL : RFL_TORCH_HAS_GLOO;
-
-	if (here)
-		return nullptr;
-	return nccl ? "this torch plugin was built without NCCL; build it with a CUDA version of "
-		      "PyTorch and nccl.h"
-		    : "this torch plugin was built without Gloo's headers; install libgloo-dev and "
-		      "build again";
-}
-
 namespace
 {
+
+using clock = std::chrono::steady_clock;
 
 #if HAVE_GROUPS
 
 #if TORCH_AT_LEAST(2, 0)
-using process_group = c10d::Backend;
+using backend = c10d::Backend;
 #else
-using process_group = c10d::ProcessGroup;
+using backend = c10d::ProcessGroup;
 #endif
-using work = decltype(std::declval<process_group &>().barrier(c10d::BarrierOptions()));
+using work = decltype(std::declval<backend &>().barrier(c10d::BarrierOptions()));
 
 // Parameters with gradients that are sent together.
 struct bucket {
@@ -73,8 +60,6 @@ struct bucket {
 	at::Tensor flat;
 	work sent;
 };
-
-using clock = std::chrono::steady_clock;
 
 std::chrono::milliseconds milliseconds(double seconds)
 {
@@ -87,8 +72,8 @@ bool in_file(const rfl_world &w)
 	return w.address[0] == '/';
 }
 
-c10::intrusive_ptr<process_group> make_group(const rfl_world &w, [[maybe_unused]] bool nccl,
-					     const c10::intrusive_ptr<c10d::Store> &store)
+c10::intrusive_ptr<backend> make_group(const rfl_world &w, [[maybe_unused]] bool nccl,
+				       const c10::intrusive_ptr<c10d::Store> &store)
 {
 #if RFL_TORCH_HAS_NCCL
 	if (nccl) {
@@ -110,7 +95,7 @@ c10::intrusive_ptr<process_group> make_group(const rfl_world &w, [[maybe_unused]
 		      : c10d::ProcessGroupGloo::createDefaultDevice());
 	return c10::make_intrusive<c10d::ProcessGroupGloo>(store, w.rank, w.size, options);
 #else
-	TORCH_CHECK(false, rfl_torch_group_missing(nccl));
+	TORCH_CHECK(false, "no library for groups");
 #endif
 }
 
@@ -125,6 +110,9 @@ template <class T> void shut_down(T & /* group */, long)
 {
 }
 
+// libtorch 1.13 waits for whole seconds only, and an attempt needs some of the time itself
+constexpr std::chrono::milliseconds shortest_attempt(1000), margin(4000);
+
 /* Rank 0 listens unless the launcher does. The other ranks connect: a c10d client gives up early if
  * its next attempt would be too late, so this function retries until the timeout. */
 c10::intrusive_ptr<c10d::Store> open_store(const rfl_world &w, clock::time_point until)
@@ -136,10 +124,17 @@ c10::intrusive_ptr<c10d::Store> open_store(const rfl_world &w, clock::time_point
 	options.port = static_cast<uint16_t>(w.port);
 	options.isServer = w.rank == 0 && !w.hosted;
 	options.waitWorkers = false; // meet() names the missing ranks
-	options.timeout = milliseconds(w.timeout_s);
 	for (;;) {
+		const auto left =
+			std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now());
+
+		options.timeout = std::max(left, shortest_attempt);
 		try {
-			return c10::make_intrusive<c10d::TCPStore>(std::string(w.address), options);
+			const auto store = c10::make_intrusive<c10d::TCPStore>(
+				std::string(w.address), options);
+
+			store->setTimeout(milliseconds(w.timeout_s));
+			return store;
 		} catch (const std::exception &e) {
 			if (options.isServer)
 				throw;
@@ -176,12 +171,12 @@ void meet(c10d::Store &store, const rfl_world &w, clock::time_point until)
 }
 
 /* Meet the other processes and connect to them. c10d's stores and sockets can wait for an answer
- * without a limit, even in their destructors, for example if another program is connected to the port.
- * A thread waits for them: after the limit it is left behind, and ends with the process. */
-c10::intrusive_ptr<process_group> connect(const rfl_world &world, bool nccl)
+ * without a limit, even in their destructors, for example if another program is connected to the
+ * port. A thread waits for them: after the limit it is left behind, and ends with the process. */
+c10::intrusive_ptr<backend> connect(const rfl_world &world, bool nccl)
 {
 	const auto until = clock::now() + milliseconds(world.timeout_s);
-	std::packaged_task<c10::intrusive_ptr<process_group>()> task([world, nccl, until] {
+	std::packaged_task<c10::intrusive_ptr<backend>()> task([world, nccl, until] {
 		const auto store = c10::make_intrusive<c10d::PrefixStore>("roofline",
 									  open_store(world, until));
 
@@ -191,8 +186,8 @@ c10::intrusive_ptr<process_group> connect(const rfl_world &world, bool nccl)
 	auto group = task.get_future();
 
 	std::thread(std::move(task)).detach();
-	// a second later than the functions above, whose messages are more specific
-	TORCH_CHECK(group.wait_until(until + std::chrono::seconds(1)) == std::future_status::ready,
+	// later than the last attempt of the functions above, whose messages are more specific
+	TORCH_CHECK(group.wait_until(until + margin) == std::future_status::ready,
 		    "no answer; another program may be connected to the port");
 	return group.get();
 }
@@ -212,7 +207,7 @@ struct stored final : public torch::autograd::FunctionPostHook {
 		   const torch::autograd::variable_list & /* inputs */) override;
 };
 
-struct exchange final : public rfl_torch_group {
+struct exchange final : public process_group {
 	int size;
 	tensors params;
 	std::vector<std::shared_ptr<torch::autograd::Node>> accumulators; // keep the hooks alive
@@ -220,19 +215,20 @@ struct exchange final : public rfl_torch_group {
 	std::vector<bucket> buckets;
 	size_t next = 0; // next bucket to send
 	bool exchanging = false;
-	c10::intrusive_ptr<process_group> processes;
+	c10::intrusive_ptr<backend> processes;
 
-	exchange(const struct rfl_world *world, bool nccl, rfl_torch_tensor *const *given, size_t n)
-	    : size(world->size), bucket_of(n), processes(connect(*world, nccl))
+	exchange(const rfl_world &world, bool nccl, const tensors &trained)
+	    : size(world.size), params(trained), bucket_of(params.size()),
+	      processes(connect(world, nccl))
 	{
-		for (size_t i = 0; i < n; i++)
-			params.push_back(given[i]->t);
+		const size_t n = params.size();
+
 		// backward computes the gradients of the last parameters first
 		for (size_t i = n; i-- > 0;) {
 			const int64_t numel = params[i].numel();
 
 			if (buckets.empty() ||
-			    (buckets.back().numel + numel) * 4 > world->bucket_bytes)
+			    (buckets.back().numel + numel) * 4 > world.bucket_bytes)
 				buckets.emplace_back();
 			buckets.back().params.push_back(i);
 			buckets.back().numel += numel;
@@ -251,7 +247,7 @@ struct exchange final : public rfl_torch_group {
 	}
 	~exchange() override
 	{
-		(void)guarded([&] {
+		attempt([&] {
 			if (!exchanging) // after a failure, other processes may never respond
 				shut_down(*processes, 0);
 			exchanging = false;
@@ -345,27 +341,71 @@ stored::operator()(const torch::autograd::variable_list &outputs,
 
 } // namespace
 
-enum rfl_rc rfl_torch_group_join(const struct rfl_world *world, bool nccl,
-				 rfl_torch_tensor *const *params, size_t nparams,
-				 rfl_torch_group **ret, struct rfl_err *err)
+// nullptr if this build has NCCL (or Gloo, if !nccl), else the reason and the fix.
+static const char *group_missing(bool nccl)
+{
+	const bool here = nccl ? RFL_TORCH_HAS_NCCL : RFL_TORCH_HAS_GLOO;
+
+	if (here)
+		return nullptr;
+	return nccl ? "this torch plugin was built without NCCL; build it with a CUDA version of "
+		      "PyTorch and nccl.h"
+		    : "this torch plugin was built without Gloo's headers; install libgloo-dev and "
+		      "build again";
+}
+
+static void check_world(const rfl_engine &e, const rfl_world &w, bool nccl)
+{
+	const std::string interconnect = w.interconnect;
+
+	if (e.group)
+		throw failure(RFL_EINVAL, "this engine has already joined");
+	if (w.size < 1 || w.rank < 0 || w.rank >= w.size || w.bucket_bytes < 1)
+		throw failure(RFL_EINVAL, "rank %d is not valid for %d processes", w.rank, w.size);
+	if (e.config.device == RFL_DEVICE_MPS)
+		throw failure(RFL_EUNSUPPORTED, "several processes cannot train on mps; use CPUs "
+						"or NVIDIA GPUs");
+	if (!nccl && interconnect == "nccl")
+		throw failure(RFL_EUNSUPPORTED,
+			      "NCCL exchanges only GPU memory; use --interconnect gloo");
+	if (nccl && interconnect == "gloo")
+		throw failure(RFL_EUNSUPPORTED,
+			      "gradients on GPUs require NCCL; use --interconnect nccl");
+	if (group_missing(nccl))
+		throw failure(RFL_EUNAVAILABLE, "%s", group_missing(nccl));
+}
+
+enum rfl_rc rfl_torch__join(rfl_engine *e, const rfl_world *w, rfl_err *err)
 {
 	return guarded(nullptr, err, [&] {
+		const bool nccl = e->config.device == RFL_DEVICE_CUDA; // Gloo is for CPUs
+		const auto start = clock::now();
+
+		check_world(*e, *w, nccl);
+		try {
 #if HAVE_GROUPS
-		*ret = new exchange(world, nccl, params, nparams);
-#else
-		(void)world, (void)params, (void)nparams, (void)ret;
-		TORCH_CHECK(false, rfl_torch_group_missing(nccl));
+			e->group = std::make_unique<exchange>(*w, nccl, e->optim.params);
 #endif
+		} catch (...) {
+			const failure why(nullptr);
+			const std::chrono::duration<double> waited = clock::now() - start;
+			const bool late = waited.count() >= 0.9 * w->timeout_s;
+			const std::string port = w->port ? std::string(" at ") + w->address +
+								   " port " +
+								   std::to_string(w->port)
+							 : "";
+
+			throw failure(late ? RFL_ETIMEOUT : RFL_EUNAVAILABLE,
+				      "rank %d of %d: not all processes joined%s within %g s: %s; "
+				      "start all of them%s",
+				      w->rank, w->size, port.c_str(), w->timeout_s, why.err.msg,
+				      w->port ? " and use a free port" : "");
+		}
 	});
 }
 
-void rfl_torch_group_leave(rfl_torch_group *group)
-{
-	delete group;
-}
-
 enum rfl_rc rfl_torch__gather(rfl_engine *e, const double *mine, size_t n, double *all,
-			      struct rfl_err *err)
+			      rfl_err *err)
 {
 	return guarded("gather", err, [&] {
 		if (e->group)

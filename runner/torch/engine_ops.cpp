@@ -1,11 +1,10 @@
 /*
- * shim_ops.cpp - implements the operations of a network with libtorch (one table row for each), the
- * loss, and hooks in backward. A node's shape does not include the batch; its tensor's shape does.
+ * engine_ops.cpp - implements the operations of a network with libtorch (one table row for each),
+ * and hooks in backward. A node's shape does not include the batch; its tensor's shape does.
  */
-#include "runner/torch/shim_impl.hpp"
+#include "runner/torch/engine.hpp"
 
 #include <limits>
-#include <memory>
 #include <tuple>
 
 #include <ATen/TensorIndexing.h>
@@ -25,36 +24,41 @@ at::IntArrayRef list(const int64_t *values, int n)
 
 // One node to execute, with its inputs, parameters and tables.
 struct call {
-	const rfl_engine *e;
+	const rfl_engine &e;
 	const rfl_node &node;
 
 	const at::Tensor &in(int j = 0) const
 	{
-		return e->value[node.input[j]]->t;
+		return e.value[static_cast<size_t>(node.input[j])];
+	}
+
+	const at::Tensor &param_at(int i) const
+	{
+		return e.param[static_cast<size_t>(i)];
 	}
 
 	// The node's parameter of this kind, if it has one.
 	optional_tensor param(enum rfl_param_kind kind) const
 	{
 		for (int j = 0; j < node.nparams; j++)
-			if (e->net->params[node.param[j]].kind == kind)
-				return e->param[node.param[j]]->t;
+			if (e.net->params[node.param[j]].kind == kind)
+				return param_at(node.param[j]);
 		return {};
 	}
 
-	const at::Tensor &table(int part = 0) const
+	const at::Tensor &table(size_t part = 0) const
 	{
-		return rfl_torch__tables_of(e, &node)[part]->t;
+		return e.tables[static_cast<size_t>(&node - e.net->nodes)][part];
 	}
 
 	bool training() const
 	{
-		return e->mode != RFL_ENGINE_EVAL;
+		return e.mode != RFL_ENGINE_EVAL;
 	}
 
 	bool drops() const
 	{
-		return e->config.dropout && training();
+		return e.config.dropout && training();
 	}
 
 	// Index of the tensor dimension at which the node's shape begins: 1 after a batch, else 0.
@@ -65,14 +69,14 @@ struct call {
 
 	int input_lead() const
 	{
-		return e->net->nodes[node.input[0]].batchless ? 0 : 1;
+		return e.net->nodes[node.input[0]].batchless ? 0 : 1;
 	}
 
 	/* Broadcasting aligns shapes at the last dimension. An input with fewer dimensions than the
 	 * result gets dimensions of size 1 after its batch. */
 	at::Tensor aligned(int j) const
 	{
-		const rfl_node &from = e->net->nodes[node.input[j]];
+		const rfl_node &from = e.net->nodes[node.input[j]];
 		const int missing = node.shape.ndim - from.shape.ndim;
 		std::vector<int64_t> sizes{ -1 };
 
@@ -98,7 +102,7 @@ at::Tensor conv2d(const call &c)
 at::Tensor linear(const call &c)
 {
 	// A tied layer uses the first parameter of another node.
-	const at::Tensor weight = c.node.tied ? c.e->param[c.e->net->nodes[c.node.tied].param[0]]->t
+	const at::Tensor weight = c.node.tied ? c.param_at(c.e.net->nodes[c.node.tied].param[0])
 					      : *c.param(RFL_PARAM_LINEAR_WEIGHT);
 	const optional_tensor bias = c.param(RFL_PARAM_LINEAR_BIAS);
 
@@ -116,7 +120,7 @@ at::Tensor batch_norm(const call &c)
 {
 	const struct rfl_batch_norm &a = c.node.attr.batch_norm;
 	const at::Tensor &x = c.in();
-	const bool training = c.e->mode == RFL_ENGINE_TRAIN; // with the batch's statistics
+	const bool training = c.e.mode == RFL_ENGINE_TRAIN; // with the batch's statistics
 
 	// PyTorch's module also refuses this; the operation alone would return zeros.
 	TORCH_CHECK_NOT_IMPLEMENTED(!training || x.numel() > x.size(1),
@@ -368,7 +372,7 @@ at::Tensor adaptive_avg_pool(const call &c)
 
 at::Tensor parameter(const call &c)
 {
-	const at::Tensor &stored = c.e->param[c.node.param[0]]->t;
+	const at::Tensor &stored = c.param_at(c.node.param[0]);
 
 	return c.node.attr.parameter.drop == 0
 		       ? stored
@@ -457,12 +461,11 @@ at::Tensor gather(const call &c)
 
 struct row {
 	enum rfl_op op;
-	enum rfl_torch_order order;
+	enum order order;
 	at::Tensor (*run)(const call &c);
 };
 
-constexpr enum rfl_torch_order FREE = RFL_TORCH_ORDER_FREE, KEPT = RFL_TORCH_ORDER_KEPT,
-			       MADE = RFL_TORCH_ORDER_MADE;
+constexpr order FREE = order::free, KEPT = order::kept, MADE = order::made;
 
 // To add an operation, add a row.
 const row rows[] = {
@@ -532,122 +535,54 @@ const row *row_of(enum rfl_op op)
 
 // Reports that backward reaches a node, and leaves the gradients unchanged.
 struct backward_mark final : public torch::autograd::FunctionPreHook {
-	rfl_engine *e;
+	rfl_engine &e;
 	const char *name;
 
-	backward_mark(rfl_engine *engine, const char *n) : e(engine), name(n)
+	backward_mark(rfl_engine &engine, const char *n) : e(engine), name(n)
 	{
 	}
 	// Nothing is reported after a failure, which rfl_torch__backward() returns.
 	torch::autograd::variable_list
 	operator()(const torch::autograd::variable_list &grads) override
 	{
-		if (e->marks.fn && e->marks.failure.rc == RFL_OK)
-			e->marks.failure.rc = e->marks.fn(name, e->marks.ctx, &e->marks.failure);
+		if (e.marks.fn && e.marks.failure.rc == RFL_OK)
+			e.marks.failure.rc = e.marks.fn(name, e.marks.ctx, &e.marks.failure);
 		return grads;
 	}
 };
 
 } // namespace
 
-bool rfl_torch_has_op(enum rfl_op op)
+const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision)
 {
-	return row_of(op) != nullptr;
+	// the precision is checked when the engine is opened
+	if (static_cast<int>(op) < 0 || op >= RFL_OP_COUNT)
+		return "not an operation";
+	if (op == RFL_OP_INPUT || op == RFL_OP_CROSS_ENTROPY || row_of(op))
+		return nullptr;
+	return "the torch engine does not implement it";
 }
 
-enum rfl_torch_order rfl_torch_order_of(enum rfl_op op)
+order rfl_torch::order_of(enum rfl_op op)
 {
 	return row_of(op) ? row_of(op)->order : FREE;
 }
 
-enum rfl_rc rfl_torch_execute(rfl_engine *e, int i, struct rfl_err *err)
+void rfl_torch::execute(rfl_engine &e, int i)
 {
-	const rfl_node &node = e->net->nodes[i];
+	const rfl_node &node = e.net->nodes[i];
+	const auto n = static_cast<size_t>(i);
 	const call c = { e, node };
-	const enum rfl_rc rc = rfl_torch__mark_forward(e, i, err);
 
-	return rc ? rc : giving(&e->value[i], node.name, err, [&] {
+	e.mark_forward(n);
+	about(node.name, [&] {
 		// a node that only passes on its input adds no history, and has no work in backward
-		const void *before = e->marks.fn && node.ninputs ? c.in().grad_fn().get() : nullptr;
+		const void *before = e.marks.fn && node.ninputs ? c.in().grad_fn().get() : nullptr;
 		at::Tensor y = row_of(node.op)->run(c);
 
-		if (e->marks.fn && y.grad_fn() && y.grad_fn().get() != before)
+		if (e.marks.fn && y.grad_fn() && y.grad_fn().get() != before)
 			y.grad_fn()->add_pre_hook(
-				std::make_unique<backward_mark>(e, e->marks.nodes[i].backward));
-		return y;
+				std::make_unique<backward_mark>(e, e.marks.backward[n].c_str()));
+		e.value[n] = std::move(y);
 	});
-}
-
-// ------------------------------------------------------------------ loss and backward
-
-static at::Tensor loss_of(const at::Tensor &logits, const at::Tensor &labels, enum rfl_loss form)
-{
-	if (form == RFL_LOSS_MEAN)
-		return at::mean(logits);
-
-	const at::Tensor x = logits.flatten(0, -2); // {rows, classes}
-
-	if (form == RFL_LOSS_FUSED)
-		return at::cross_entropy_loss(x, labels);
-
-	const at::Tensor moved = x - std::get<0>(at::max(x, -1, true));
-	const at::Tensor log_p = moved - at::log(at::sum(at::exp(moved), -1, true));
-
-	return -at::mean(at::gather(log_p, -1, labels.unsqueeze(-1)));
-}
-
-// Add to the sums {loss, correct, rows}, which are created on the device at the first call.
-static void add_score(rfl_engine *e, const at::Tensor &labels, const at::Tensor &loss)
-{
-	const c10::NoGradGuard no_grad;
-	const at::Tensor x = e->logits->t.flatten(0, -2);        // {rows, classes}
-	const auto type = x.is_mps() ? at::kFloat : at::kDouble; // MPS has no double
-
-	if (!e->score)
-		e->score = new rfl_torch_tensor{ at::zeros({ 3 }, x.options().dtype(type)) };
-
-	const at::Tensor &t = e->score->t;
-
-	t.select(0, 0).add_(loss.to(type), x.size(0));
-	t.select(0, 1).add_(x.argmax(-1).eq(labels).sum());
-	t.select(0, 2).add_(x.size(0));
-}
-
-enum rfl_rc rfl_torch_make_loss(rfl_engine *e, const rfl_torch_tensor *labels, struct rfl_err *err)
-{
-	return giving(&e->loss, "loss", err, [&] {
-		at::Tensor sum = loss_of(e->logits->t, labels->t, e->net->loss);
-
-		for (int i = 0; i < e->net->nnodes; i++)
-			if (e->value[i] && e->net->nodes[i].auxiliary)
-				sum = at::add(sum, loss_of(e->value[i]->t, labels->t, e->net->loss),
-					      e->config.auxiliary_weight);
-		if (e->config.score)
-			add_score(e, labels->t, sum);
-		return sum;
-	});
-}
-
-enum rfl_rc rfl_torch__score(rfl_engine *e, struct rfl_score *ret, struct rfl_err *err)
-{
-	return guarded("score", err, [&] {
-		const at::Tensor sums = e->score ? e->score->t.to(at::kCPU, at::kDouble)
-						 : at::zeros({ 3 }, at::kDouble);
-		const double *const n = sums.data_ptr<double>();
-
-		ret->loss = n[0];
-		ret->correct = static_cast<int64_t>(n[1]);
-		ret->rows = static_cast<int64_t>(n[2]);
-		rfl_torch__drop(&e->score);
-	});
-}
-
-void rfl_torch_set_backward_here(bool on)
-{
-	// Before 2.0, this switch does not exist, and only CPU work runs on the calling thread.
-#if TORCH_AT_LEAST(2, 0)
-	c10::AutogradState::get_tls_state().set_multithreading_enabled(!on);
-#else
-	(void)on;
-#endif
 }

@@ -1,10 +1,9 @@
 /*
- * shim_device.cpp - a C interface to devices: the CPU and Apple GPUs. NVIDIA GPUs are in
- * shim_cuda.cpp; in a plugin built without CUDA, RFL_TORCH_CUDA_WHY gives the reason and the fix.
+ * engine_device.cpp - the CPU and Apple GPUs as devices, and the members of the engine that only
+ * call its device. NVIDIA GPUs are in engine_cuda.cpp; in a plugin built without CUDA,
+ * RFL_TORCH_CUDA_WHY gives the reason and the fix.
  */
-#include "runner/torch/shim_impl.hpp"
-
-#include <algorithm>
+#include "runner/torch/engine.hpp"
 
 // Since 2.1, the functions that wait for an Apple GPU and query its memory are public.
 #define HAVE_MPS TORCH_AT_LEAST(2, 1)
@@ -25,7 +24,7 @@ const at::MPSHooksInterface &mps()
 }
 
 // MPS has no peak memory statistics: the peaks are the largest values that calls have read.
-struct mps_device final : public rfl_torch_device {
+struct mps_device final : public device {
 	double allocated_peak = 0, reserved_peak = 0;
 
 	mps_device()
@@ -73,8 +72,7 @@ struct mps_device final : public rfl_torch_device {
 
 #endif
 
-// Throw the reason and the fix if the device cannot be used.
-void require(enum rfl_device device)
+void require_here(enum rfl_device device)
 {
 	if (device == RFL_DEVICE_CUDA) {
 #ifdef RFL_TORCH_CUDA_WHY
@@ -98,103 +96,49 @@ void require(enum rfl_device device)
 
 } // namespace
 
-enum rfl_rc rfl_torch__probe(enum rfl_device device, struct rfl_err *err)
+void rfl_torch::require(enum rfl_device device)
 {
-	struct rfl_err why = RFL_ERR_INIT;
-
-	if (guarded(nullptr, &why, [&] { require(device); }) == RFL_OK)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", why.msg);
+	try {
+		require_here(device);
+	} catch (...) {
+		throw failure(RFL_EUNAVAILABLE, "%s", failure(nullptr).err.msg);
+	}
 }
 
-enum rfl_rc rfl_torch_device_open(enum rfl_device device, rfl_torch_device **ret, const char *what,
-				  struct rfl_err *err)
+std::unique_ptr<device> rfl_torch::open_device([[maybe_unused]] enum rfl_device device)
 {
-	return guarded(what, err, [&] {
-		std::unique_ptr<rfl_torch_device> d;
-
-		require(device);
-		if (device == RFL_DEVICE_CPU)
-			d = std::make_unique<rfl_torch_device>();
 #ifndef RFL_TORCH_CUDA_WHY
-		if (device == RFL_DEVICE_CUDA)
-			d = open_cuda();
+	if (device == RFL_DEVICE_CUDA)
+		return open_cuda();
 #endif
 #if HAVE_MPS
-		if (device == RFL_DEVICE_MPS)
-			d = std::make_unique<mps_device>();
+	if (device == RFL_DEVICE_MPS)
+		return std::make_unique<mps_device>();
 #endif
-		*ret = d.release();
-	});
+	return std::make_unique<rfl_torch::device>();
 }
 
-void rfl_torch_device_close(rfl_torch_device *d)
+enum rfl_rc rfl_torch__probe(enum rfl_device device, rfl_err *err)
 {
-	(void)guarded([&] { d->sync(); });
-	delete d;
+	return guarded(nullptr, err, [&] { require(device); });
 }
 
-enum rfl_rc rfl_torch_device_facts(rfl_torch_device *d, rfl_engine_device *ret, int *capability,
-				   struct rfl_err *err)
+enum rfl_rc rfl_torch__device_info(rfl_engine *e, rfl_engine_device *ret, rfl_err *err)
 {
 	return guarded("device information", err, [&] {
+		int capability = 0;
+
 		*ret = {};
 		ret->memory_bytes = -1;
-		*capability = 0;
-		d->facts(ret, capability);
+		e->device->facts(ret, &capability);
+		if (e->config.device == RFL_DEVICE_CUDA)
+			rfl_loaded_libraries(ret);
 	});
 }
-
-enum rfl_rc rfl_torch_device_zeros(rfl_torch_device *d, int64_t numel, rfl_torch_tensor **ret,
-				   struct rfl_err *err)
-{
-	return giving(ret, "parameters", err, [&] {
-		return at::zeros({ numel }, at::TensorOptions().dtype(at::kFloat).device(d->where));
-	});
-}
-
-enum rfl_rc rfl_torch_device_copy(rfl_torch_device *d, const rfl_torch_tensor *host, bool wait,
-				  rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
-{
-	return giving(ret, what, err,
-		      [&] { return wait ? host->t.to(d->where) : d->copy(host->t); });
-}
-
-enum rfl_rc rfl_torch_device_use(rfl_torch_device *d, const rfl_torch_tensor *t,
-				 struct rfl_err *err)
-{
-	return guarded("batch", err, [&] { d->use(t->t); });
-}
-
-const char *rfl_torch_graph_missing(const rfl_torch_device *d)
-{
-	return d->graph_missing();
-}
-
-enum rfl_rc rfl_torch_device_graph(rfl_torch_device *d, enum rfl_torch_graph act,
-				   struct rfl_err *err)
-{
-	static constexpr void (rfl_torch_device::*const acts[])() = {
-		// in the order of the enum
-		&rfl_torch_device::graph_begin,
-		&rfl_torch_device::graph_end,
-		&rfl_torch_device::graph_replay,
-		&rfl_torch_device::graph_drop,
-	};
-
-	return guarded("recorded step", err, [&] { (d->*acts[act])(); });
-}
-
-// ------------------------------------------------------------------ members of the engine
 
 enum rfl_rc rfl_torch__sync(rfl_engine *e, struct rfl_err *err)
 {
 	return guarded("wait for the device", err, [&] { e->device->sync(); });
-}
-
-enum rfl_rc rfl_torch__uploaded(rfl_engine *e, struct rfl_err *err)
-{
-	return guarded("upload", err, [&] { e->device->sync_copies(); });
 }
 
 enum rfl_rc rfl_torch__host_alloc(rfl_engine *e, size_t bytes, void **ret, struct rfl_err *err)
@@ -205,7 +149,7 @@ enum rfl_rc rfl_torch__host_alloc(rfl_engine *e, size_t bytes, void **ret, struc
 void rfl_torch__host_free(rfl_engine *e, void *memory)
 {
 	if (memory)
-		(void)guarded([&] { e->device->host_free(memory); });
+		attempt([&] { e->device->host_free(memory); });
 }
 
 enum rfl_rc rfl_torch__reserve_events(rfl_engine *e, int64_t n, struct rfl_err *err)
