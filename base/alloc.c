@@ -25,6 +25,14 @@ void rfl_set_out_of_memory(void (*handler)(void))
 	on_failure = handler;
 }
 
+void rfl_auto_malloc(void *pointer)
+{
+	void *p;
+
+	memcpy(&p, pointer, sizeof(p)); /* as in rfl_reserve_bytes() */
+	free(p);
+}
+
 void *rfl_try_array(size_t n, size_t size)
 {
 	if (n == 0 || size == 0)
@@ -50,21 +58,28 @@ char *rfl_strdup(const char *s)
 	return s ? memcpy(rfl_alloc_array(size, 1), s, size) : NULL;
 }
 
-void rfl_reserve_bytes(void *items, size_t *cap, size_t need, size_t size)
+/* The next capacity of an array that needs more. */
+static size_t next_cap(size_t cap, size_t need, size_t size)
 {
 	const size_t most = SIZE_MAX / size;
-	size_t n = *cap < most / 2 ? *cap * 2 : most;
+	size_t n = cap < most / 2 ? cap * 2 : most;
+
+	if (n < GROW_FIRST)
+		n = GROW_FIRST < most ? GROW_FIRST : most;
+	return n < need ? need : n;
+}
+
+void rfl_reserve_bytes(void *items, size_t *cap, size_t need, size_t size)
+{
+	size_t n;
 	void *p;
 
 	if (need <= *cap)
 		return;
-	if (n < GROW_FIRST)
-		n = GROW_FIRST < most ? GROW_FIRST : most;
-	if (n < need)
-		n = need;
+	n = next_cap(*cap, need, size);
 	/* Copy bytes: reading a T * through a void ** would violate the aliasing rules. */
 	memcpy(&p, items, sizeof(p));
-	p = n > most ? NULL : realloc(p, n * size);
+	p = n > SIZE_MAX / size ? NULL : realloc(p, n * size);
 	if (!p)
 		rfl_out_of_memory();
 	memcpy(items, &p, sizeof(p));
@@ -131,6 +146,36 @@ void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size)
 	return (char *)b->data + b->used - padded;
 }
 
+void rfl_arena_reserve_bytes(struct rfl_arena *a, void *items, size_t *cap, size_t need,
+			     size_t size)
+{
+	size_t n;
+	void *old, *p;
+
+	if (need <= *cap)
+		return;
+	n = next_cap(*cap, need, size);
+	memcpy(&old, items, sizeof(old));
+	p = rfl_arena_array(a, n, size);
+	if (*cap > 0)
+		memcpy(p, old, *cap * size);
+	memcpy(items, &p, sizeof(p));
+	*cap = n;
+}
+
+void *rfl_arena_append_bytes(struct rfl_arena *a, void *items, size_t *n, size_t size)
+{
+	char *p, *more;
+
+	memcpy(&p, items, sizeof(p)); /* as in rfl_reserve_bytes() */
+	if ((*n & (*n - 1)) == 0) {   /* 0 or a power of two: it is full */
+		more = rfl_arena_array(a, *n ? 2 * *n : 1, size);
+		p = *n ? memcpy(more, p, *n * size) : more;
+		memcpy(items, &p, sizeof(p));
+	}
+	return p + (*n)++ * size;
+}
+
 void rfl_arena_join(struct rfl_arena *a, struct rfl_arena *take_other)
 {
 	struct block **last = &a->head;
@@ -167,18 +212,4 @@ char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...)
 	(void)vsnprintf(p, (size_t)len + 1, fmt, ap);
 	va_end(ap);
 	return p;
-}
-
-enum rfl_rc rfl_no_memory(struct rfl_err *err, const char *what)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", what);
-}
-
-enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
-			   struct rfl_err *err)
-{
-	if (need > max)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than the %zu elements allowed", max);
-	rfl_reserve_bytes(items, cap, need, size);
-	return RFL_OK;
 }

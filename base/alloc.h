@@ -23,6 +23,10 @@ void rfl_set_out_of_memory(void (*handler)(void));
 /** Call the handler. For code that allocates through another library. */
 RFL_NORETURN void rfl_out_of_memory(void);
 
+/** Free what a pointer points to at the end of its scope: RFL_AUTOFREE char *copy = NULL; */
+#define RFL_AUTOFREE RFL_CLEANUP(rfl_auto_malloc)
+void rfl_auto_malloc(void *pointer);
+
 /** Allocate n * size zeroed bytes; release with free(). */
 void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
 
@@ -43,8 +47,7 @@ char *rfl_strdup(const char *s) RFL_WARN_UNUSED;
  * @param items  address of the caller's pointer, NULL at first; free() releases the array
  * @param cap    elements that fit; 0 at first
  */
-#define rfl_reserve(items, cap, need) \
-	rfl_reserve_bytes((items), (cap), (need), sizeof(**(items)))
+#define rfl_reserve(items, cap, need) rfl_reserve_bytes((items), (cap), (need), sizeof(**(items)))
 
 /** Used by rfl_reserve(): `items` is the address of a pointer to objects of `size` bytes. */
 void rfl_reserve_bytes(void *items, size_t *cap, size_t need, size_t size);
@@ -58,9 +61,27 @@ struct rfl_arena *rfl_arena_new(void) RFL_WARN_UNUSED;
 
 /** Release every object. Accepts NULL. */
 void rfl_arena_free(struct rfl_arena *a);
+RFL_AUTOPTR_TYPE(arena, free);
 
 /** Allocate n * size zeroed bytes in the arena. */
 void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size) RFL_WARN_UNUSED;
+
+/** As rfl_reserve(), for an array in the arena. New elements are zeroed. The memory of the smaller
+ * array is not reused. */
+#define rfl_arena_reserve(a, items, cap, need) \
+	rfl_arena_reserve_bytes((a), (items), (cap), (need), sizeof(**(items)))
+void rfl_arena_reserve_bytes(struct rfl_arena *a, void *items, size_t *cap, size_t need,
+			     size_t size);
+
+/** Append a zeroed element to a list whose elements have all been appended this way:
+ *
+ *     struct x *x = rfl_arena_append(a, &list->items, &list->n);
+ *
+ * The elements move when the list grows. */
+#define rfl_arena_append(a, items, n) rfl_arena_append_bytes((a), (items), (n), sizeof(**(items)))
+
+/** Used by rfl_arena_append(): `items` is the address of a pointer to objects of `size` bytes. */
+void *rfl_arena_append_bytes(struct rfl_arena *a, void *items, size_t *n, size_t size);
 
 /** Let `a` own the objects of another arena as well. */
 void rfl_arena_join(struct rfl_arena *a, struct rfl_arena *take_other);
@@ -70,20 +91,5 @@ char *rfl_arena_strdup(struct rfl_arena *a, const char *s) RFL_WARN_UNUSED;
 
 /** Format a string in the arena. */
 char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...) RFL_PRINTF(2, 3) RFL_WARN_UNUSED;
-
-/* Leftovers of the time when allocations could fail; callers move to the functions above. */
-enum rfl_rc rfl_no_memory(struct rfl_err *err, const char *what);
-#define rfl_grow(items, cap, need, max, err) \
-	rfl_grow_bytes((items), (cap), (need), sizeof(**(items)), (max), (err))
-enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
-static inline enum rfl_rc rfl_arena_check(const struct rfl_arena *a, const char *what,
-					  struct rfl_err *err)
-{
-	(void)a;
-	(void)what;
-	(void)err;
-	return RFL_OK;
-}
 
 #endif

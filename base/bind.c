@@ -88,8 +88,8 @@ static void refuse_value(struct rfl_bind *b, const json_t *value, const struct r
 
 	rfl_bind_refuse(b, "must be %s, not %s%s%s%s%s%s", rfl_bind_what(m, what, sizeof(what)),
 			rfl_json_show(value, shown, sizeof(shown)), m->fix ? "; " : "",
-			m->fix ? m->fix : "", near ? "; did you mean '" : "", near ? near : "",
-			near ? "'?" : "");
+			m->fix ? m->fix : "", near ? "; did you mean " : "", near ? near : "",
+			near ? "?" : "");
 }
 
 /* Store an integer in a member, which may be narrower. @return false if it does not fit */
@@ -244,7 +244,7 @@ void rfl_bind_only(struct rfl_bind *b, const json_t *object, const struct rfl_me
 		allowed[n] = table[n].key;
 	if (!b->rc && !json_is_object(object))
 		rfl_bind_must(b, object, "an object");
-	if (!b->rc)
+	if (!b->rc && !b->open)
 		b->rc = rfl_where_only_keys(&b->at, object, allowed, b->err);
 }
 
@@ -385,7 +385,7 @@ json_t *rfl_bind_json(const struct rfl_member *m, const void *from)
 	return list;
 }
 
-/* Whether a value is not that of a struct before it is read. */
+/* Whether a value is not a struct's before it is read. */
 static bool is_set(const json_t *value)
 {
 	return !json_is_null(value) && !json_is_false(value) &&

@@ -82,6 +82,7 @@ struct rfl_bind {
 	struct rfl_arena *arena; /**< gets texts and lists; NULL: texts are borrowed from the JSON,
 				      and the tables have no lists with members */
 	void *ctx;               /**< for functions of the caller */
+	bool open;               /**< ignore unknown keys */
 	struct rfl_err *err;
 	enum rfl_rc rc; /**< code of the first failure */
 };
@@ -90,7 +91,7 @@ struct rfl_bind {
 void rfl_bind_read(struct rfl_bind *b, const json_t *value, const struct rfl_member *table,
 		   void *to);
 
-/** Read a value as that of a row into its member of a struct. */
+/** Read the value of a row into its member of a struct. */
 void rfl_bind_value(struct rfl_bind *b, const json_t *value, const struct rfl_member *m, void *to);
 
 /** Read a value as rfl_bind_value() does, one level below, if the object has the key. */
@@ -125,9 +126,9 @@ bool rfl_bind_get(const struct rfl_member *m, const json_t *value, void *to);
 /** The value of a member; null for NaN and NULL. New reference. */
 json_t *rfl_bind_json(const struct rfl_member *m, const void *from);
 
-/** Add the members of a struct to an object. A member without `must` is left out if it is NaN,
- * NULL, false, 0, -1 or empty, as a struct is before it is read; what `write` of an OTHER returns is
- * added unless that is NULL. */
+/** Add the members of a struct to an object. A member without `must` is omitted if it is NaN,
+ * NULL, false, 0, -1 or empty, as a struct is before it is read; what `write` of an OTHER returns
+ * is added unless that is NULL. */
 void rfl_bind_write(json_t *object, const struct rfl_member *table, const void *from);
 
 #endif

@@ -95,6 +95,6 @@ void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...)
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what, struct rfl_err *err)
 {
 	return b->failed ? rfl_fail(err, RFL_EOVERFLOW, 0, "%s: larger than the %zu bytes allowed",
-				  what, b->max)
-		       : RFL_OK;
+				    what, b->max)
+			 : RFL_OK;
 }

@@ -11,6 +11,19 @@
 #define RFL_NOINLINE          __attribute__((noinline))
 #define RFL_TARGET(isa)       __attribute__((target(isa)))
 #define RFL_UNUSED            __attribute__((unused))
+#define RFL_CLEANUP(function) __attribute__((cleanup(function)))
+
+/* Variables that are released at the end of their scope: RFL_AUTO(buf) with rfl_buf_fini(),
+ * RFL_AUTOPTR(net) with rfl_net_free(), for which the header has RFL_AUTOPTR_TYPE(net, free). They
+ * must be initialised where they are declared. */
+#define RFL_AUTO(type)    RFL_CLEANUP(rfl_##type##_fini) struct rfl_##type
+#define RFL_AUTOPTR(type) RFL_CLEANUP(rfl_auto_##type) struct rfl_##type *
+#define RFL_AUTOPTR_TYPE(type, release)                           \
+	static inline void rfl_auto_##type(struct rfl_##type **p) \
+	{                                                         \
+		rfl_##type##_##release(*p);                       \
+	}                                                         \
+	struct rfl_##type
 
 #define RFL_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -1,5 +1,6 @@
 /*
- * csv.h - RFC 4180 tables with a header row: a streaming reader (libcsv) and an exact writer.
+ * csv.h - RFC 4180 tables with a header row: a streaming reader and an exact writer. The reader
+ * also accepts a Markdown table, if it is alone in its file.
  *
  * Columns are found by name; unknown columns are ignored. An empty field means unknown and reads as
  * NaN. Every message names file, line and column.
@@ -10,7 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -30,16 +30,11 @@ struct rfl_csv {
 	uint64_t hash;  /**< rfl_hash64() of the bytes read; complete after the last row */
 
 	/* private to csv.c */
-	FILE *f;
-	struct csv_parser *parser;
-	char *block;
-	size_t block_len, block_at;
-	size_t next_line;    /* line of the next byte */
-	size_t block_offset; /* of the block in the file */
-	struct rfl_buf text; /* fields of the current row, NUL-terminated */
-	size_t *fields;      /* offsets in `text` */
-	size_t fields_cap;
-	bool begun, row_done, at_end;
+	struct rfl_input *in, *own;    /* own: closed with the table */
+	const struct rfl_span *fields; /* of the current row */
+	bool markdown;
+	struct rfl_span *cells; /* of a row of a Markdown table */
+	size_t cells_cap;
 	struct rfl_arena *arena;      /* owns what does not grow */
 	struct rfl_csv_name *by_name; /* columns that have a name, sorted */
 	size_t nnamed;
@@ -57,12 +52,20 @@ enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret,
 enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *name, struct rfl_csv **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Open a table in an input of which at most the beginning was peeked at. The caller closes the
+ * input after the table. */
+struct rfl_input;
+enum rfl_rc rfl_csv_open_input(struct rfl_input *in, struct rfl_csv **ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Continue with the row that begins at a byte of the file. Line numbers are then counted as if the
- * skipped rows did not exist. Call this before reading the first row. */
+ * skipped rows did not exist. Call this before reading the first row. RFL_EFORMAT: no row ends just
+ * before that byte. */
 enum rfl_rc rfl_csv_seek(struct rfl_csv *csv, size_t offset, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_csv_close(struct rfl_csv *csv);
+RFL_AUTOPTR_TYPE(csv, close);
 
 /** The index of a column, or -1. */
 int rfl_csv_find(const struct rfl_csv *csv, const char *column);

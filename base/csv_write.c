@@ -4,7 +4,6 @@
 #include "base/csv.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,7 +48,7 @@ void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
 enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, size_t n,
 				 struct rfl_err *err)
 {
-	struct rfl_csv *csv = NULL;
+	RFL_AUTOPTR(csv) csv = NULL;
 	size_t i = 0, have;
 	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
 
@@ -68,7 +67,6 @@ enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, si
 	else if (i < have)
 		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1: unknown column '%s'" OTHER_LAYOUT, path,
 			      csv->columns[i]);
-	rfl_csv_close(csv);
 	return rc;
 }
 
@@ -103,10 +101,10 @@ static enum rfl_rc end_last_line(int fd, const char *path, off_t size, struct rf
 enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
 				const struct rfl_buf *rows, struct rfl_err *err)
 {
-	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) out = { .len = 0 };
 	struct stat st;
 	enum rfl_rc rc, closed;
-	char *have = NULL;
+	RFL_AUTOFREE char *have = NULL;
 	size_t size;
 	int fd = -1;
 
@@ -145,7 +143,5 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 		rc = rfl_file_append(fd, path, out.data, out.len, err);
 done:
 	closed = rfl_file_unlock(fd, path, err);
-	rfl_buf_fini(&out);
-	free(have);
 	return rc ? rc : closed;
 }

@@ -29,9 +29,9 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 			const struct rfl_dl_symbol *symbols, size_t nsymbols, struct rfl_dl **ret,
 			struct rfl_err *err)
 {
-	struct rfl_dl *dl = rfl_alloc_array(1, sizeof(*dl));
+	RFL_AUTOPTR(dl) dl = rfl_alloc_array(1, sizeof(*dl));
 	const int flags = mode == RFL_DL_MAPPED ? RTLD_NOLOAD : 0;
-	struct rfl_buf tried = { .max = RFL_ERR_MSG_MAX };
+	RFL_AUTO(buf) tried = { .max = RFL_ERR_MSG_MAX };
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < nsymbols; i++)
@@ -72,8 +72,6 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 	}
 	for (size_t i = 0; i < nsymbols && rc != RFL_OK; i++)
 		set_slot(symbols[i].slot, NULL);
-	rfl_buf_fini(&tried);
-	rfl_dl_close(dl);
 	return rc;
 }
 

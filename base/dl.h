@@ -45,5 +45,6 @@ const char *rfl_dl_mapped(const char *prefix);
 
 /** Free the handle. The library stays loaded: some, such as libtorch, cannot be unloaded. */
 void rfl_dl_close(struct rfl_dl *dl);
+RFL_AUTOPTR_TYPE(dl, close);
 
 #endif

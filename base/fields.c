@@ -29,13 +29,12 @@ void rfl_fields_free(const struct rfl_field *fields, size_t n, void *row)
 		}
 }
 
-enum rfl_rc rfl_field_put(char **field, const char *text)
+void rfl_field_set(char **field, const char *text)
 {
 	char *copy = rfl_strdup(text && *text ? text : NULL); /* before free(): `text` may be it */
 
 	free(*field);
 	*field = copy;
-	return RFL_OK;
 }
 
 size_t rfl_fields_find(const struct rfl_field *fields, size_t n, const char *name)

@@ -75,11 +75,8 @@ void rfl_fields_clear(const struct rfl_field *fields, size_t n, void *row);
 /** Free the texts, which must belong to the row, and set them to NULL. */
 void rfl_fields_free(const struct rfl_field *fields, size_t n, void *row);
 
-/** Replace a text owned by a row with a copy; NULL and "" mean unknown. A third argument and the
- * result, always RFL_OK, are leftovers: write rfl_field_set(&row->env, text). */
-#define rfl_field_set(...)                   RFL_FIELD_PUT(__VA_ARGS__, 0, 0)
-#define RFL_FIELD_PUT(field, text, err, ...) ((void)(err), rfl_field_put((field), (text)))
-enum rfl_rc rfl_field_put(char **field, const char *text);
+/** Replace a text owned by a row with a copy; NULL and "" mean unknown. */
+void rfl_field_set(char **field, const char *text);
 
 /** The index of a column, or n if there is none. */
 size_t rfl_fields_find(const struct rfl_field *fields, size_t n, const char *name);

@@ -27,7 +27,7 @@
 #define LINKS_MAX   40   /* as in Linux */
 #define PATH_SIZE   4096 /* longest path on Linux, including the NUL */
 
-/* The folder of a file with its slash: "./" if it has none. A path that is too long is cut, and
+/* The directory of a file with its slash: "./" if it has none. A path that is too long is cut, and
  * then does not exist. */
 static const char *folder_of(const char *path, char out[PATH_SIZE])
 {
@@ -37,8 +37,8 @@ static const char *folder_of(const char *path, char out[PATH_SIZE])
 	return out;
 }
 
-/* In a folder that other users may write to, their links could point to any file of this user. Only
- * links made by this user, root or the owner of the folder are followed. */
+/* In a directory that other users may write to, their links could point to any file of this user.
+ * Only links made by this user, root or the owner of the directory are followed. */
 static bool is_foreign_link(const char *path)
 {
 	const int code = errno;
@@ -116,7 +116,7 @@ static enum rfl_rc read_to_end(int fd, const char *path, struct rfl_buf *out, st
 	return rc;
 }
 
-/* Open a file that is not a folder. */
+/* Open a file that is not a directory. */
 static enum rfl_rc open_to_read(const char *path, int *fd, struct rfl_err *err)
 {
 	struct stat st;
@@ -126,7 +126,7 @@ static enum rfl_rc open_to_read(const char *path, int *fd, struct rfl_err *err)
 		return rfl_fail_errno(err, "%s", path);
 	if (fstat(*fd, &st) == 0 && S_ISDIR(st.st_mode)) {
 		close(*fd);
-		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a directory, not a file", path);
 	}
 	return RFL_OK;
 }
@@ -176,7 +176,8 @@ enum rfl_rc rfl_file_read_found(const char *path, struct rfl_buf *out, struct rf
 	    (stat(folder_of(path, folder), &in) != 0 || in.st_uid != st.st_uid)) {
 		close(fd);
 		return rfl_fail(err, RFL_EIO, EPERM,
-				"%s: belongs to another user, who does not own the folder", path);
+				"%s: belongs to another user, who does not own the directory",
+				path);
 	}
 	return read_to_end(fd, path, out, err);
 }
@@ -218,7 +219,7 @@ static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len
 	return rc;
 }
 
-/* Sync the folder to make a new name durable. Errors are ignored: the data is already on disk. */
+/* Sync the directory to make a new name durable. Errors are ignored: the data is on disk. */
 static void sync_folder_of(const char *path)
 {
 	char folder[PATH_SIZE];
@@ -265,7 +266,7 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct
 	*ret = fd < 0 ? NULL : fdopen(fd, "w");
 	if (*ret)
 		return RFL_OK;
-	rc = rfl_fail_errno(err, "%s: cannot create a temporary file in the same folder", path);
+	rc = rfl_fail_errno(err, "%s: cannot create a temporary file in the same directory", path);
 	if (fd >= 0) {
 		close(fd);
 		unlink(*name);
@@ -275,7 +276,7 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct
 	return rc;
 }
 
-/* The process that made the temporary file of a file; 0: the name is not that of one.
+/* The process that created a temporary file; 0: the name has another form.
  * @param len  length of the name of the file in `name` */
 static long maker_of(const char *name, size_t *len)
 {
@@ -364,14 +365,15 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 {
 	struct stat st;
 	const bool exists = stat(path, &st) == 0;
-	char *target = NULL, *name = NULL;
+	char *name = NULL;
+	RFL_AUTOFREE char *target = NULL;
 	enum rfl_rc rc;
 	int fd;
 
 	if (is_foreign_link(path))
 		return fail_foreign_link(err, path);
 	if (exists && S_ISDIR(st.st_mode))
-		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a directory, not a file", path);
 	if (exists && !S_ISREG(st.st_mode)) { /* write to a device or pipe; do not replace it */
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? rfl_fail_errno(err, "%s: cannot write", path)
@@ -384,13 +386,13 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 	rc = fd < 0 ? rfl_fail_errno(err, "%s: cannot create", target)
 		    : finish(fd, target, data, len, err);
 	rc = put_in_place(name, target, rc, err);
-	free(target);
 	return rc;
 }
 
 enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *err)
 {
-	char block[BLOCK_SIZE], *target = NULL, *name = NULL;
+	char block[BLOCK_SIZE], *name = NULL;
+	RFL_AUTOFREE char *target = NULL;
 	enum rfl_rc rc = rfl_file_target(path, &target, err);
 	int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
 	struct stat st;
@@ -415,7 +417,6 @@ enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *er
 	rc = put_in_place(name, target, rc, err);
 	if (in >= 0)
 		close(in);
-	free(target);
 	return rc;
 }
 
@@ -549,7 +550,8 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
 enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct rfl_err *err)
 {
 	const bool folder = use == RFL_FILE_FOLDER;
-	char *target = NULL, in[PATH_SIZE], above[PATH_SIZE];
+	char in[PATH_SIZE], above[PATH_SIZE];
+	RFL_AUTOFREE char *target = NULL;
 	enum rfl_rc rc = RFL_OK;
 	struct stat st;
 	int fd;
@@ -558,11 +560,10 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 		return fail_foreign_link(err, path);
 	if (use == RFL_FILE_REPLACED && !(rc = rfl_file_target(path, &target, err)))
 		rc = rfl_file_check_use(folder_of(target, in), RFL_FILE_FOLDER, err);
-	free(target);
 	if (rc)
 		return rc;
 	if (stat(path, &st) != 0 && errno == ENOENT && folder && lstat(path, &st) != 0) {
-		/* it will be created in the folder above it */
+		/* it will be created in the directory above it */
 		(void)snprintf(in, sizeof(in), "%s", path);
 		for (size_t len = strlen(in); len > 1 && in[len - 1] == '/'; len--)
 			in[len - 1] = '\0';
@@ -571,15 +572,15 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	if (stat(path, &st) != 0)
 		return errno == ENOENT && !folder ? RFL_OK : rfl_fail_errno(err, "%s", path);
 	if (folder && !S_ISDIR(st.st_mode))
-		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", path);
+		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a directory", path);
 	if (folder)
 		return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0
 			       ? RFL_OK
-			       : rfl_fail_errno(err, "%s: cannot create files in this folder",
+			       : rfl_fail_errno(err, "%s: cannot create files in this directory",
 						path);
 	if (!S_ISREG(st.st_mode))
 		return rfl_fail(err, RFL_EIO, EINVAL, "%s: %s", path,
-				S_ISDIR(st.st_mode) ? "this is a folder, not a file"
+				S_ISDIR(st.st_mode) ? "this is a directory, not a file"
 						    : "not a regular file; move it away");
 	if (use == RFL_FILE_OPTIONAL)
 		return RFL_OK;
@@ -590,7 +591,7 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	return RFL_OK;
 }
 
-/* @param len  length of the folder part of the path */
+/* @param len  length of the directory part of the path */
 static enum rfl_rc make_folders(const char *path, size_t len, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -607,10 +608,10 @@ static enum rfl_rc make_folders(const char *path, size_t len, struct rfl_err *er
 		if (code == EEXIST && is_foreign_link(part))
 			rc = fail_foreign_link(err, part);
 		else if (code == EEXIST && !rfl_dir_exists(part))
-			rc = rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", part);
+			rc = rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a directory", part);
 		else if (code != 0 && !rfl_dir_exists(part))
-			rc = rfl_fail(err, RFL_EIO, code, "%s: cannot create the folder: %s", part,
-				      strerror(code));
+			rc = rfl_fail(err, RFL_EIO, code, "%s: cannot create the directory: %s",
+				      part, strerror(code));
 		if (slash)
 			*slash = '/';
 	}

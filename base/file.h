@@ -1,4 +1,4 @@
-/* file.h - files and folders: reading, atomic writing, exclusive creation, locks, paths. */
+/* file.h - files and directories: reading, atomic writing, exclusive creation, locks, paths. */
 #ifndef RFL_BASE_FILE_H
 #define RFL_BASE_FILE_H
 
@@ -16,14 +16,14 @@ struct rfl_arena;
 enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Read a file that the user did not name but the program found, perhaps in a folder that others
+/** Read a file that the user did not name but the program found, perhaps in a directory that others
  * can write to: RFL_EIO also if it is not a regular file, or neither this user's, nor root's, nor
- * that of the owner of its folder. */
+ * the directory owner's. */
 enum rfl_rc rfl_file_read_found(const char *path, struct rfl_buf *out,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Replace a file atomically with a synced temporary file: readers see the old or the new content.
- * A link is followed unless another user made it in a folder that this user does not own. */
+ * A link is followed unless another user made it in a directory that this user does not own. */
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -35,18 +35,18 @@ enum rfl_rc rfl_file_copy(const char *from, const char *path, struct rfl_err *er
  * @param ret  malloc'ed */
 enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Create a temporary file in the folder of a file too large for rfl_file_write(). The caller fills
- * it, and calls rfl_file_replace(). */
+/** Create a temporary file in the directory of a file too large for rfl_file_write(). The caller
+ * fills it, and calls rfl_file_replace(). */
 enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Sync a temporary file and rename it, so that it replaces `path`; then sync the folder.
+/** Sync a temporary file and rename it, so that it replaces `path`; then sync the directory.
  * @param rc  a failure: the temporary file is removed instead
  * @return rc, or RFL_EIO */
 enum rfl_rc rfl_file_replace(FILE *take_file, char *take_name, const char *path, enum rfl_rc rc,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Remove temporary files of a file, or of all files in a folder, left by killed processes. */
+/** Remove temporary files of a file, or of all files in a directory, left by killed processes. */
 void rfl_file_sweep(const char *path);
 void rfl_dir_sweep(const char *dir);
 
@@ -54,7 +54,7 @@ void rfl_dir_sweep(const char *dir);
 bool rfl_file_is_temporary(const char *path);
 
 enum rfl_file_use {
-	RFL_FILE_FOLDER,   /**< a folder in which files can be created, or that can be created */
+	RFL_FILE_FOLDER,   /**< a directory in which files can be created, or that can be created */
 	RFL_FILE_APPENDED, /**< a file that can be appended to */
 	RFL_FILE_REPLACED, /**< a file that can be changed by rfl_file_lock() and rfl_file_write()
 			    */
@@ -89,21 +89,21 @@ enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t l
 /** Close the file, which releases its lock. Accepts -1. RFL_EIO if written data may be lost. */
 enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Create a folder, or the folder of a file, with its parents (mkdir -p). */
+/** Create a directory, or the directory of a file, with its parents (mkdir -p). */
 enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Join a folder and a name with "/". malloc'ed. */
+/** Join a directory and a name with "/". malloc'ed. */
 char *rfl_path_join(const char *dir, const char *name) RFL_WARN_UNUSED;
 
-/** A path relative to the folder of a file: ("a/b.json", "c") gives "a/c". malloc'ed. */
+/** A path relative to the directory of a file: ("a/b.json", "c") gives "a/c". malloc'ed. */
 char *rfl_path_beside(const char *file, const char *name) RFL_WARN_UNUSED;
 
 /** The part after the last slash. Borrowed. */
 const char *rfl_path_base(const char *path);
 
-/** List the paths of the entries of a folder, without hidden ones, sorted by name, and numbers by
- * value. Finds none if the folder does not exist.
+/** List the paths of the entries of a directory, without hidden ones, sorted by name, and numbers
+ * by value. Finds none if the directory does not exist.
  * @param is     which entries; NULL: all
  * @param arena  owns the list */
 enum rfl_rc rfl_dir_list(const char *dir, bool (*is)(const char *path), struct rfl_arena *arena,

@@ -75,12 +75,11 @@ enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_
 
 enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
 {
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc = rfl_file_read(path, &text, err);
 
 	if (rc == RFL_OK)
 		rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, ret, err);
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -105,23 +104,19 @@ static void blank_comments(char *text, size_t len)
 enum rfl_rc rfl_json_loads_commented(const char *text, size_t len, const char *name, json_t **ret,
 				     struct rfl_err *err)
 {
-	char *copy = memcpy(rfl_alloc_array(len + 1, 1), text, len);
-	enum rfl_rc rc;
+	RFL_AUTOFREE char *copy = memcpy(rfl_alloc_array(len + 1, 1), text, len);
 
 	blank_comments(copy, len);
-	rc = rfl_json_loads(copy, len, name, ret, err);
-	free(copy);
-	return rc;
+	return rfl_json_loads(copy, len, name, ret, err);
 }
 
 enum rfl_rc rfl_json_load_commented(const char *path, json_t **ret, struct rfl_err *err)
 {
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc = rfl_file_read(path, &text, err);
 
 	if (rc == RFL_OK)
 		rc = rfl_json_loads_commented(rfl_buf_str(&text), text.len, path, ret, err);
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -186,10 +181,8 @@ enum rfl_rc rfl_where_only_keys(const struct rfl_where *w, const json_t *obj,
 				const char *const *allowed, struct rfl_err *err)
 {
 	json_t *o = (json_t *)(uintptr_t)obj; /* no const in jansson's iterators */
-	const char *nearest;
+	char advice[RFL_ADVICE_SIZE];
 	struct rfl_where at = *w;
-	struct rfl_buf known = { .len = 0 };
-	enum rfl_rc rc;
 
 	if (!json_is_object(obj))
 		return rfl_where_fail(&at, err, "must be an object");
@@ -202,30 +195,15 @@ enum rfl_rc rfl_where_only_keys(const struct rfl_where *w, const json_t *obj,
 		if (allowed[n])
 			continue;
 		(void)rfl_where_key(&at, key);
-		nearest = rfl_text_nearest(key, allowed);
-		if (nearest)
-			return rfl_where_fail(&at, err, "unknown key; did you mean '%s'?", nearest);
-		for (size_t i = 0; i < n; i++)
-			rfl_buf_printf(&known, "%s%s", i ? ", " : "", allowed[i]);
-		rc = rfl_where_fail(&at, err, "unknown key; use one of %s", rfl_buf_str(&known));
-		rfl_buf_fini(&known);
-		return rc;
+		return rfl_where_fail(&at, err, "unknown key; %s",
+				      rfl_text_advice(key, allowed, 1, NULL, advice));
 	}
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
-			       const char *path, struct rfl_err *err)
-{
-	struct rfl_where w;
-
-	rfl_where_begin(&w, file, path);
-	return rfl_where_only_keys(&w, obj, allowed, err);
-}
-
 const char *rfl_json_show(const json_t *value, char *out, size_t size)
 {
-	char *text;
+	RFL_AUTOFREE char *text = NULL;
 
 	if (json_is_object(value))
 		return json_object_size(value) ? "an object" : "an empty object";
@@ -233,7 +211,6 @@ const char *rfl_json_show(const json_t *value, char *out, size_t size)
 		return json_array_size(value) ? "a list" : "an empty list";
 	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
 	snprintf(out, size, "%.60s%s", text ? text : "?", text && strlen(text) > 60 ? "..." : "");
-	free(text);
 	return out;
 }
 
@@ -405,7 +382,7 @@ void rfl_json_write_line(struct rfl_buf *out, const json_t *value)
 
 enum rfl_rc rfl_json_save(const char *path, const json_t *value, struct rfl_err *err)
 {
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
 	rfl_json_write(&text, value);
@@ -413,6 +390,5 @@ enum rfl_rc rfl_json_save(const char *path, const json_t *value, struct rfl_err 
 	rc = rfl_buf_check(&text, path, err);
 	if (rc == RFL_OK)
 		rc = rfl_file_write(path, text.data, text.len, err);
-	rfl_buf_fini(&text);
 	return rc;
 }

@@ -49,8 +49,8 @@ enum rfl_rc rfl_where_only_keys(const struct rfl_where *w, const json_t *obj,
  * @return RFL_OK; RFL_EIO; RFL_EFORMAT with "file:line:column: reason" */
 enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Load from memory; `name` is used as the file name in messages. err->native is the byte at which a
- * syntax error was found, or 0. */
+/** Load from memory; `name` is used as the file name in messages. err->native is the byte at which
+ * a syntax error was found, or 0. */
 enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_t **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -59,10 +59,6 @@ enum rfl_rc rfl_json_load_commented(const char *path, json_t **ret,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 enum rfl_rc rfl_json_loads_commented(const char *text, size_t len, const char *name, json_t **ret,
 				     struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** rfl_where_only_keys() for an object at a JSON pointer, such as "/environments/lab_cpu". */
-enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
-			       const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Describe a value for a message: "an empty list", or its text, cut to `size`.
  * @return `out` or a constant */

@@ -81,8 +81,7 @@ static int lift(int fd, int least)
 	return high;
 }
 
-/* The environment with the added variables; its strings are borrowed. */
-static char **make_env(const char *const *added)
+char **rfl_proc_env(const char *const *added)
 {
 	size_t ours = 0, more = 0, n = 0;
 	char **env;
@@ -108,7 +107,7 @@ static char **make_env(const char *const *added)
 }
 
 /* Called in the child: send errno to the parent and exit. */
-static void give_up(int failure_fd)
+RFL_NORETURN static void give_up(int failure_fd)
 {
 	int code = errno;
 
@@ -116,13 +115,40 @@ static void give_up(int failure_fd)
 	_exit(127);
 }
 
+void rfl_proc_exec(const char *const *argv, char **env, const sigset_t *mask, int failure)
+{
+	const struct sigaction standard = { .sa_handler = SIG_DFL };
+	char *const *words;
+
+	/* main() ignores these two */
+	sigaction(SIGPIPE, &standard, NULL);
+	sigaction(SIGXFSZ, &standard, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	environ = env;
+	memcpy(&words, &argv, sizeof(words)); /* execvp() needs it without const */
+	execvp(words[0], words);
+	give_up(failure);
+}
+
+int rfl_proc_exec_errno(int failure, pid_t pid)
+{
+	int code = 0;
+	ssize_t n;
+
+	do
+		n = read(failure, &code, sizeof(code));
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(code)) /* closed by exec */
+		return 0;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return code;
+}
+
 /* Called in the child: from fork to exec. `fds`: its ends of the pipes; `mask`: its signal mask. */
 static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], char **env,
 		      const sigset_t *mask, pid_t parent)
 {
-	const struct sigaction standard = { .sa_handler = SIG_DFL };
-	char *const *argv;
-
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 		give_up(fds[FAILURE]);
 	if (getppid() != parent) /* the parent died before prctl() */
@@ -132,12 +158,7 @@ static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], c
 	    (spec->capture_stderr && dup2(fds[ERR], STDERR_FILENO) < 0) ||
 	    (spec->report_fd > 0 && dup2(fds[REPORT], spec->report_fd) < 0))
 		give_up(fds[FAILURE]);
-	sigaction(SIGPIPE, &standard, NULL);
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	environ = env;
-	memcpy(&argv, &spec->argv, sizeof(argv)); /* execvp() needs it without const */
-	execvp(argv[0], argv);
-	give_up(fds[FAILURE]);
+	rfl_proc_exec(spec->argv, env, mask, fds[FAILURE]);
 }
 
 static enum rfl_rc fail_start(const struct rfl_proc_spec *spec, int code, struct rfl_err *err)
@@ -163,11 +184,10 @@ static enum rfl_rc spawn(struct watch *w, const sigset_t *mask, struct rfl_err *
 		[FAILURE] = true,
 	};
 	int theirs[NPIPES] = { -1, -1, -1, -1, -1 }, ends[2];
-	char **env = make_env(spec->env);
+	char **env = rfl_proc_env(spec->env);
 	const pid_t parent = getpid();
 	enum rfl_rc rc = RFL_OK;
-	int code = 0; /* errno of the failed exec */
-	ssize_t n;
+	int code; /* errno of the failed exec */
 
 	for (int i = 0; i < NPIPES; i++) {
 		if (wanted[i] && pipe2(ends, O_CLOEXEC) == 0) {
@@ -189,13 +209,9 @@ static enum rfl_rc spawn(struct watch *w, const sigset_t *mask, struct rfl_err *
 		goto done;
 	}
 	close_fd(&theirs[FAILURE]);
-	do
-		n = read(w->fds[FAILURE], &code, sizeof(code));
-	while (n < 0 && errno == EINTR);
+	code = rfl_proc_exec_errno(w->fds[FAILURE], w->pid);
 	close_fd(&w->fds[FAILURE]);
-	if (n == (ssize_t)sizeof(code)) {
-		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+	if (code) {
 		rc = fail_start(spec, code, err);
 		goto done;
 	}
@@ -283,6 +299,26 @@ static double seconds(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
+void rfl_proc_add_usage(struct rfl_proc_result *r, const struct rusage *ru)
+{
+	r->user_s += seconds(ru->ru_utime);
+	r->system_s += seconds(ru->ru_stime);
+	r->max_rss_bytes = fmax(r->max_rss_bytes, (double)ru->ru_maxrss * 1024);
+	r->minor_faults += ru->ru_minflt;
+	r->major_faults += ru->ru_majflt;
+	r->voluntary_switches += ru->ru_nvcsw;
+	r->involuntary_switches += ru->ru_nivcsw;
+	r->fs_inputs += ru->ru_inblock;
+	r->fs_outputs += ru->ru_oublock;
+}
+
+void rfl_proc_set_status(struct rfl_proc_result *r, int status)
+{
+	r->exited = WIFEXITED(status);
+	r->exit_code = r->exited ? WEXITSTATUS(status) : 0;
+	r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
 static void try_reap(struct watch *w)
 {
 	struct rfl_proc_result *r = w->result;
@@ -301,18 +337,8 @@ static void try_reap(struct watch *w)
 		return;
 	}
 	r->wall_s = rfl_clock_s() - w->start_s;
-	r->exited = WIFEXITED(status);
-	r->exit_code = r->exited ? WEXITSTATUS(status) : 0;
-	r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	r->user_s = seconds(ru.ru_utime);
-	r->system_s = seconds(ru.ru_stime);
-	r->max_rss_bytes = (double)ru.ru_maxrss * 1024;
-	r->minor_faults = ru.ru_minflt;
-	r->major_faults = ru.ru_majflt;
-	r->voluntary_switches = ru.ru_nvcsw;
-	r->involuntary_switches = ru.ru_nivcsw;
-	r->fs_inputs = ru.ru_inblock;
-	r->fs_outputs = ru.ru_oublock;
+	rfl_proc_set_status(r, status);
+	rfl_proc_add_usage(r, &ru);
 }
 
 /* Send SIGTERM at the deadline or on cancellation, then SIGKILL if the child does not end in time.

@@ -3,11 +3,14 @@
 #define RFL_BASE_PROC_H
 
 #include <stdbool.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+
+struct rusage;
 
 struct rfl_proc_spec {
 	const char *const *argv; /**< NULL-terminated; argv[0] is a path, or a name found in PATH */
@@ -53,6 +56,25 @@ enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_resul
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
 void rfl_proc_result_fini(struct rfl_proc_result *r);
+
+/* The parts of rfl_proc_run() that launch.c shares. */
+
+/** Add the resources of a reaped process to those of earlier ones; the memory is the maximum. */
+void rfl_proc_add_usage(struct rfl_proc_result *r, const struct rusage *usage);
+
+/** Set how the process ended. */
+void rfl_proc_set_status(struct rfl_proc_result *r, int status);
+
+/** The environment with added variables ("NAME=value"), NULL-terminated; its strings are borrowed.
+ * Release with free(). */
+char **rfl_proc_env(const char *const *added) RFL_WARN_UNUSED;
+
+/** In the child: execute, with this signal mask, or write errno to `failure` and exit. */
+RFL_NORETURN void rfl_proc_exec(const char *const *argv, char **env, const sigset_t *mask,
+				int failure);
+
+/** In the parent: wait until the child has executed. @return 0, or errno; the child is reaped */
+int rfl_proc_exec_errno(int failure, pid_t pid) RFL_WARN_UNUSED;
 
 /** Path of the running program with links resolved, malloc'ed. NULL with `err` set on failure. */
 char *rfl_proc_self(struct rfl_err *err) RFL_WARN_UNUSED;

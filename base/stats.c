@@ -150,18 +150,17 @@ double rfl_stats_t95(double df)
 	return z + (g1 + (g2 + (g3 + g4 / df) / df) / df) / df;
 }
 
-enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
-			       struct rfl_err *err)
+struct rfl_stats rfl_stats_of(const double *samples, size_t n)
 {
-	struct rfl_stats s = { .n = n };
-	double *x, sum = 0, rest = 0, squares = 0;
+	struct rfl_stats s = { n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	double sum = 0, rest = 0, squares = 0;
+	RFL_AUTOFREE double *x = NULL;
+	size_t known = 0;
 
-	if (n == 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "statistics: no samples");
-	for (size_t i = 0; i < n; i++)
-		if (isnan(samples[i]))
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"statistics: sample %zu of %zu is not a number", i + 1, n);
+	while (known < n && !isnan(samples[known]))
+		known++;
+	if (n == 0 || known < n)
+		return s;
 	x = rfl_alloc_array(n, sizeof(*x));
 	memcpy(x, samples, n * sizeof(*x));
 	qsort(x, n, sizeof(*x), by_value);
@@ -185,9 +184,7 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 		x[i] = fabs(x[i] - s.median);
 	qsort(x, n, sizeof(*x), by_value);
 	s.mad = rfl_stats_percentile(x, n, 50);
-	free(x);
-	*ret = s;
-	return RFL_OK;
+	return s;
 }
 
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b)

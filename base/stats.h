@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "base/err.h"
+#include "base/compiler.h"
 
 struct rfl_stats {
 	size_t n;
@@ -20,9 +20,8 @@ struct rfl_stats {
 	double ci95; /**< half-width of the 95 % confidence interval of the mean, by Student's t */
 };
 
-/** Compute statistics. RFL_EINVAL for n = 0 or a NaN sample. */
-enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
+/** Compute statistics. All are NaN if there are no samples or a sample is NaN. */
+struct rfl_stats rfl_stats_of(const double *samples, size_t n);
 
 /** Percentile p in [0, 100] of sorted samples, linear between ranks (Hyndman and Fan, type 7). */
 double rfl_stats_percentile(const double *sorted, size_t n, double p);

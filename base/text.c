@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/num.h"
 
@@ -60,6 +61,22 @@ size_t rfl_text_distance(const char *a, const char *b)
 	return rows[la % 3][lb];
 }
 
+/* Whether two names are the same with O for 0, and I or l for 1. */
+static bool looks_same(const char *a, const char *b)
+{
+	static const char letters[] = "oil", digits[] = "011";
+
+	for (;; a++, b++) {
+		const char *x = strchr(letters, lower(*a)), *y = strchr(letters, lower(*b));
+
+		if ((*a && x ? digits[x - letters] : lower(*a)) !=
+		    (*b && y ? digits[y - letters] : lower(*b)))
+			return false;
+		if (!*a)
+			return true;
+	}
+}
+
 /* Whether two short names have the same digits in any order, or differ in one of several. */
 static bool similar_digits(const char *a, const char *b)
 {
@@ -84,21 +101,25 @@ static bool similar_digits(const char *a, const char *b)
 }
 
 /* The distance of a candidate that is similar to `name`, else SIZE_MAX: allow one mistake in three
- * letters if at least one letter matches, or extra words at the end ("kernel_size" for "kernel").
- * In a short name, other digits or another first letter make another name: fp8 is not a misspelt
- * fp32, nor cpu gpu. */
+ * letters if at least one letter matches, or extra or missing words at the end ("kernel_size" for
+ * "kernel"). In a short name, other digits or another first letter make another name, unless they
+ * are only missing at the end: fp8 is not a misspelt fp32, nor cpu gpu, but H10 is H100. */
 static size_t similarity(const char *name, const char *candidate)
 {
 	const size_t la = strlen(name), lb = strlen(candidate);
+	const size_t shortest = min_of(la, lb);
 	const size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
+	const bool begins = shortest >= 3 && strncasecmp(name, candidate, shortest) == 0;
 	size_t d;
 
-	if (longest <= 4 &&
+	if (looks_same(name, candidate))
+		return 0;
+	if (begins && la != lb && strchr("_-", (la > lb ? name : candidate)[shortest]))
+		return longest - shortest - 1;
+	if (longest <= 4 && !(begins && lb == la + 1) &&
 	    (lower(name[0]) != lower(candidate[0]) || !similar_digits(name, candidate)))
 		return SIZE_MAX;
-	if (lb >= 3 && strncmp(name, candidate, lb) == 0 && la > lb && strchr("_-", name[lb]))
-		return la - lb - 1;
-	if (longest - min_of(la, lb) > most)
+	if (longest - shortest > most)
 		return SIZE_MAX;
 	d = rfl_text_distance(name, candidate);
 	return d > most || d == longest ? SIZE_MAX : d;
@@ -145,19 +166,18 @@ size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t 
 const char *rfl_text_advice(const char *name, const char *const *candidates, size_t most,
 			    const char *otherwise, char out[RFL_ADVICE_SIZE])
 {
-	struct rfl_buf text = { .max = RFL_BUF_MAX_DEFAULT };
+	RFL_AUTO(buf) text = { .max = RFL_BUF_MAX_DEFAULT };
 
 	rfl_buf_puts(&text, "did you mean ");
 	if (rfl_text_suggest(name, candidates, most, &text) > 0) {
 		rfl_buf_putc(&text, '?');
 	} else {
 		rfl_buf_reset(&text);
-		rfl_buf_puts(&text, otherwise ? otherwise : "use one of ");
+		rfl_buf_puts(&text, otherwise ? otherwise : candidates[1] ? "use one of " : "use ");
 		for (size_t i = 0; !otherwise && candidates[i]; i++)
 			rfl_buf_printf(&text, "%s%s", i ? ", " : "", candidates[i]);
 	}
 	rfl_span_copy(rfl_span_of(rfl_buf_str(&text)), out, RFL_ADVICE_SIZE);
-	rfl_buf_fini(&text);
 	return out;
 }
 
