@@ -1,6 +1,6 @@
 /*
  * bench.c - CPUs, arrays and threads of a benchmark job: each thread pins itself, warms up, then
- * runs the repeats together with the others, and watches whether it was left on its processor.
+ * runs the repeats together with the others, and watches whether it was left on its CPU.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise, RUSAGE_THREAD */
@@ -32,7 +32,7 @@ enum {
 	HUGE_PAGE = 2 << 20,
 	ARRAYS = 3,
 	LLC_FACTOR = 4,
-	/* used if neither the system nor the processor reports the caches; a high estimate */
+	/* used if neither the system nor the CPU reports the caches; a high estimate */
 	LLC_LEAST = 256 << 20,
 	LLC_PER_THREAD = 16 << 20,
 	HOPELESS = 12, /* repeats, all of them disturbed, after which a job ends */
@@ -43,14 +43,14 @@ enum {
  * depend on stores to another (4K aliasing). */
 static const size_t offsets[ARRAYS] = { 0, GRAIN + 1344, 2 * (size_t)GRAIN + 2688 };
 
-#define DISTURBED  0.01 /* share of a repeat that a thread may be off its processor */
+#define DISTURBED  0.01 /* share of a repeat that a thread may be off its CPU */
 #define TOGETHER_S 1e-3
 #define NOISE_S    5e-5 /* but interrupts and the reading of clocks are no disturbance */
 
 /* One thread during one repeat. */
 struct span {
 	double start_s, stop_s;
-	double on_s; /* time on the processor, without what the hypervisor withheld */
+	double on_s; /* time on the CPU, without what the hypervisor withheld */
 	double clock_hz;
 };
 
@@ -80,15 +80,10 @@ struct team {
 	int spans, clean;     /* repeats so far, and the undisturbed ones among them */
 	double limit_s;       /* time of the clock */
 	bool more;
-	double begin_s, used_s; /* time of the clock, and of the processors for this process */
+	double begin_s, used_s; /* time of the clock, and of the CPUs for this process */
 	struct rfl_load load;   /* at begin_s */
 	struct rfl_interference seen;
 };
-
-static enum rfl_rc no_memory(int threads, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", threads);
-}
 
 /* --- CPUs and arrays --- */
 
@@ -114,7 +109,7 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 	const int64_t llc = rfl_machine_llc_bytes(m);
 	const int64_t assumed = (int64_t)m->hw_threads * LLC_PER_THREAD;
 	const int64_t room = m->memory_available_bytes / 2 / ARRAYS;
-	struct rfl_bench *b = NULL;
+	RFL_AUTOPTR(bench) b = NULL;
 	int64_t bytes, grain;
 	char *base;
 	size_t stride;
@@ -124,11 +119,8 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%d threads: out of range; use 1 to %zu threads", threads,
 				m->ncpus);
-	b = calloc(1, sizeof(*b));
-	if (!b || !(b->cpus = rfl_alloc_array((size_t)threads, sizeof(*b->cpus)))) {
-		rc = no_memory(threads, err);
-		goto done;
-	}
+	b = rfl_alloc_array(1, sizeof(*b));
+	b->cpus = rfl_alloc_array((size_t)threads, sizeof(*b->cpus));
 	b->machine = m;
 	b->threads = threads;
 	for (int i = 0; i < threads; i++)
@@ -150,7 +142,7 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 			      "%" PRId64 " bytes of memory are available, too few for a bandwidth "
 			      "measurement; free some memory",
 			      m->memory_available_bytes);
-		goto done;
+		return rc;
 	}
 	stride = (size_t)round_up(bytes, HUGE_PAGE) + HUGE_PAGE;
 	b->map_bytes = ARRAYS * stride + HUGE_PAGE;
@@ -158,10 +150,9 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 		      0);
 	if (b->map == MAP_FAILED) {
 		b->map = NULL;
-		rc = rfl_fail(err, RFL_ENOMEM, errno,
-			      "cannot reserve %zu bytes for the bandwidth measurement: %s",
-			      b->map_bytes, strerror(errno));
-		goto done;
+		return rfl_fail(err, RFL_ENOMEM, errno,
+				"cannot reserve %zu bytes for the bandwidth measurement: %s",
+				b->map_bytes, strerror(errno));
 	}
 #ifdef MADV_HUGEPAGE
 	/* reduces page walks; rfl_bench_huge_pages() later checks whether the request was
@@ -174,8 +165,6 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 
 	*ret = b;
 	b = NULL;
-done:
-	rfl_bench_close(b);
 	return rc;
 }
 
@@ -191,18 +180,16 @@ void rfl_bench_close(struct rfl_bench *b)
 
 enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b)
 {
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .max = 1 << 20 };
 	enum rfl_known known = RFL_NOT_KNOWN;
 	const char *line;
 	int64_t kib;
 
-	rfl_buf_init(&text, 1 << 20);
 	if (b->touched && rfl_file_read("/proc/self/smaps_rollup", &text, NULL) == RFL_OK) {
 		line = strstr(rfl_buf_str(&text), "AnonHugePages:");
 		if (line && sscanf(line, "AnonHugePages: %" SCNd64 " kB", &kib) == 1)
 			known = kib * 1024 > b->array_bytes * ARRAYS / 2 ? RFL_YES : RFL_NO;
 	}
-	rfl_buf_fini(&text);
 	return known;
 }
 
@@ -350,7 +337,7 @@ static void begin(struct team *team, double each_s, double work_per_iter)
 	team->limit_s = job->limit_s > 0 ? team->begin_s + job->limit_s : INFINITY;
 }
 
-/* The share of a repeat that one of its threads was off its processor, at most. */
+/* The share of a repeat that one of its threads was off its CPU, at most. */
 static double disturbance(const struct team *team, int repeat)
 {
 	double most = 0, start_s = INFINITY;
@@ -398,7 +385,7 @@ static void finish(struct team *team)
 }
 
 /* Start a repeat together. A barrier wakes the threads one after the other; those that are already
- * awake wait for the others, but not for long, because one may have lost its processor. */
+ * awake wait for the others, but not for long, because one may have lost its CPU. */
 static void start_together(struct team *team, int repeat)
 {
 	const double limit_s = rfl_clock_s() + TOGETHER_S;
@@ -503,8 +490,6 @@ static enum rfl_rc touch_all(struct rfl_bench *b, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	team.workers = rfl_alloc_array((size_t)team.n, sizeof(*team.workers));
-	if (!team.workers)
-		return no_memory(team.n, err);
 	for (int i = 0; i < team.n; i++)
 		team.workers[i] = (struct worker){ .team = &team, .index = i };
 	rc = run_team(&team, err);
@@ -527,19 +512,19 @@ static int by_disturbance(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Fill the result from the spans of the workers. @return false if out of memory */
-static bool evaluate(const struct team *team, struct rfl_bench_result *ret)
+/* Fill the result from the spans of the workers. */
+static void evaluate(const struct team *team, struct rfl_bench_result *ret)
 {
 	const struct rfl_bench_job *job = team->job;
 	const int n = team->n, total = team->spans;
+	const int least = job->repeats < ENOUGH ? job->repeats : ENOUGH;
+	const int counted = team->clean < least ? total : team->clean;
 	struct rfl_interference *seen = &ret->interference;
-	struct attempt *attempts = rfl_alloc_array((size_t)total, sizeof(*attempts));
-	double *clocks = rfl_alloc_array((size_t)(total * n), sizeof(*clocks));
-	struct rfl_stats clock;
-	bool ok = attempts && clocks;
+	RFL_AUTOFREE struct attempt *attempts = rfl_alloc_array((size_t)total, sizeof(*attempts));
+	RFL_AUTOFREE double *clocks = rfl_alloc_array((size_t)(total * n), sizeof(*clocks));
 
 	*seen = team->seen;
-	for (int r = 0; ok && r < total; r++) { /* timed from first start to last stop */
+	for (int r = 0; r < total; r++) { /* timed from first start to last stop */
 		double start = INFINITY, stop = 0;
 
 		for (int i = 0; i < n; i++) {
@@ -555,27 +540,16 @@ static bool evaluate(const struct team *team, struct rfl_bench_result *ret)
 			.rate = team->work_per_iter * (double)team->iters * n / (stop - start),
 		};
 	}
-	if (ok) {
-		const int least = job->repeats < ENOUGH ? job->repeats : ENOUGH;
-		const int counted = team->clean < least ? total : team->clean;
-
-		qsort(attempts, (size_t)total, sizeof(*attempts), by_disturbance);
-		seen->repeats = counted < job->repeats ? counted : job->repeats;
-		seen->discarded = total - seen->repeats;
-		for (int r = 0; r < seen->repeats; r++) {
-			ret->rates[r] = attempts[r].rate;
-			seen->disturbed += attempts[r].disturbance > DISTURBED;
-		}
-		for (int i = 0; i < n; i++)
-			seen->switches += team->workers[i].switches;
-		ret->clock_hz =
-			rfl_stats_describe(clocks, (size_t)(total * n), &clock, NULL) == RFL_OK
-				? clock.median
-				: (double)NAN;
+	qsort(attempts, (size_t)total, sizeof(*attempts), by_disturbance);
+	seen->repeats = counted < job->repeats ? counted : job->repeats;
+	seen->discarded = total - seen->repeats;
+	for (int r = 0; r < seen->repeats; r++) {
+		ret->rates[r] = attempts[r].rate;
+		seen->disturbed += attempts[r].disturbance > DISTURBED;
 	}
-	free(attempts);
-	free(clocks);
-	return ok;
+	for (int i = 0; i < n; i++)
+		seen->switches += team->workers[i].switches;
+	ret->clock_hz = rfl_stats_of(clocks, (size_t)(total * n)).median;
 }
 
 enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
@@ -596,10 +570,6 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 
 	team.workers = rfl_alloc_array(n, sizeof(*team.workers));
 	spans = rfl_alloc_array(n * repeats, sizeof(*spans));
-	if (!team.workers || !spans) {
-		rc = no_memory(job->threads, err);
-		goto done;
-	}
 	for (size_t i = 0; i < n; i++)
 		team.workers[i] = (struct worker){ .team = &team,
 						   .index = (int)i,
@@ -608,9 +578,8 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 		rc = touch_all(b, err);
 	if (rc == RFL_OK)
 		rc = run_team(&team, err);
-	if (rc == RFL_OK && !evaluate(&team, ret))
-		rc = no_memory(job->threads, err);
-done:
+	if (rc == RFL_OK)
+		evaluate(&team, ret);
 	free(spans);
 	free(team.workers);
 	return rc;

@@ -46,14 +46,14 @@ struct rfl_bench_job {
 	int slices; /**< the worker whose slice the first thread uses, likewise */
 };
 
-/** What happened on the processors during the repeats of a job. Sums, so that jobs can be added. */
+/** What happened on the CPUs during the repeats of a job. Sums, so that jobs can be added. */
 struct rfl_interference {
 	int repeats;      /**< counted */
-	int disturbed;    /**< of these, how many had a thread off its processor for over 1 % of the
+	int disturbed;    /**< of these, how many had a thread off its CPU for over 1 % of the
 			     time */
 	int discarded;    /**< disturbed repeats that are not counted, because there are others */
 	double thread_s;  /**< time of all repeats and threads */
-	double off_s;     /**< part of it that threads were off their processors */
+	double off_s;     /**< part of it that threads were off their CPUs */
 	double steal_s;   /**< time that the hypervisor withheld from these; NaN if unknown */
 	double machine_s; /**< time of all hardware threads of the machine */
 	double others_s;  /**< part of it used by other programs; NaN if unknown */
@@ -79,6 +79,7 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *machine, int threads, int64
 
 /** Accepts NULL. */
 void rfl_bench_close(struct rfl_bench *b);
+RFL_AUTOPTR_TYPE(bench, close);
 
 /** Run a job. The first job with arrays lets all workers write to their slices.
  * @param ret  apart from `rates`, unchanged on failure */

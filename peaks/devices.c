@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,7 +14,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 
-enum { MAX_SHEETS = 1024, MAX_WORDS_TEXT = 256, SUGGESTIONS = 4, LISTED = 12 };
+enum { MAX_WORDS_TEXT = 256, SUGGESTIONS = 4, LISTED = 12 };
 
 #define NAME "peaks/devices.csv"
 
@@ -58,16 +57,11 @@ static const struct {
 	COLUMN("tdp_w", power_w, 1),
 };
 
-static enum rfl_rc no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, NAME ": out of memory");
-}
-
 /* Read the current row. */
 static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv,
-			      struct rfl_device_sheet *sheet, struct rfl_err *err)
+			      struct rfl_device_sheet *sheet)
 {
-	enum rfl_rc rc = rfl_csv_int(csv, rfl_csv_find(csv, "sm_count"), 0, &sheet->units, err);
+	enum rfl_rc rc = rfl_csv_int(csv, rfl_csv_find(csv, "sm_count"), 0, &sheet->units, NULL);
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns) && rc == RFL_OK; i++) {
 		const int at = rfl_csv_find(csv, columns[i].name);
@@ -77,42 +71,31 @@ static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv
 
 		assert(at >= 0);
 		if (columns[i].unit != 0) {
-			rc = rfl_csv_double(csv, at, number, err);
+			rc = rfl_csv_double(csv, at, number, NULL);
 			*number *= columns[i].unit;
-		} else if (*rfl_csv_text(csv, at) &&
-			   !(*text = rfl_arena_strdup(arena, rfl_csv_text(csv, at)))) {
-			rc = no_memory(err);
+		} else if (*rfl_csv_text(csv, at)) {
+			*text = rfl_arena_strdup(arena, rfl_csv_text(csv, at));
 		}
 	}
 	return rc;
 }
 
-enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
+struct rfl_devices *rfl_devices_new(void)
 {
 	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_devices *devices = rfl_arena_array(arena, 1, sizeof(*devices));
 	struct rfl_device_sheet *sheets = NULL;
-	struct rfl_devices *devices = NULL;
 	struct rfl_csv *csv = NULL;
 	size_t n = 0;
 	bool more = true;
-	enum rfl_rc rc;
+	enum rfl_rc rc =
+		rfl_csv_open_text(rfl_devices__csv, rfl_devices__csv_size, NAME, &csv, NULL);
 
-	if (arena) {
-		sheets = rfl_arena_array(arena, MAX_SHEETS, sizeof(*sheets));
-		devices = rfl_arena_array(arena, 1, sizeof(*devices));
-	}
-	if (!sheets || !devices) {
-		rc = no_memory(err);
-		goto done;
-	}
-	rc = rfl_csv_open_text(rfl_devices__csv, rfl_devices__csv_size, NAME, &csv, err);
-	if (rc == RFL_OK)
-		rc = rfl_csv_next(csv, &more, err);
-	while (rc == RFL_OK && more && !(rc = read_sheet(arena, csv, &sheets[n++], err))) {
-		assert(n < MAX_SHEETS);
-		rc = rfl_csv_next(csv, &more, err);
-	}
-	for (size_t i = 0; rc == RFL_OK && i < n; i++) { /* equal names get units in the label */
+	while (rc == RFL_OK && !(rc = rfl_csv_next(csv, &more, NULL)) && more)
+		rc = read_sheet(arena, csv, rfl_arena_append(arena, &sheets, &n));
+	assert(rc == RFL_OK); /* the file is compiled in */
+	rfl_csv_close(csv);
+	for (size_t i = 0; i < n; i++) { /* equal names get units in the label */
 		size_t same = 0;
 
 		for (size_t k = 0; k < n; k++)
@@ -121,18 +104,9 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
 			same == 1 ? sheets[i].name
 				  : rfl_arena_printf(arena, "%s (%lld units)", sheets[i].name,
 						     (long long)sheets[i].units);
-		if (!sheets[i].label)
-			rc = no_memory(err);
 	}
-	if (rc != RFL_OK)
-		goto done;
 	*devices = (struct rfl_devices){ .n = n, .sheets = sheets, .arena = arena };
-	*ret = devices;
-	arena = NULL;
-done:
-	rfl_arena_free(arena);
-	rfl_csv_close(csv);
-	return rc;
+	return devices;
 }
 
 void rfl_devices_free(struct rfl_devices *devices)
@@ -237,9 +211,9 @@ double rfl_device_ceiling(const struct rfl_device_sheet *sheet, const char *key)
  * @return their number */
 static size_t suggest(const struct rfl_devices *devices, const char *name, struct rfl_buf *list)
 {
-	struct rfl_arena *arena = rfl_arena_new();
-	const char **names = NULL;
-	size_t n = 0, room = 0, found;
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
+	const char **names = NULL, **next;
+	size_t n = 0, found;
 
 	for (size_t i = 0; i < devices->n; i++) {
 		const struct rfl_device_sheet *sheet = &devices->sheets[i];
@@ -259,16 +233,15 @@ static size_t suggest(const struct rfl_devices *devices, const char *name, struc
 					continue;
 				while (at < n && strcasecmp(names[at], text) != 0)
 					at++;
-				rfl_reserve(&names, &room, n + 2);
-				names[at] = at == n ? text : names[at];
-				n += at == n;
+				if (at < n)
+					continue;
+				next = rfl_arena_append(arena, &names, &n);
+				*next = text;
 			}
 		}
 	}
-	names[n] = NULL;
+	(void)rfl_arena_append(arena, &names, &n); /* NULL ends it */
 	found = rfl_text_suggest(name, names, SUGGESTIONS, list);
-	free(names);
-	rfl_arena_free(arena);
 	return found;
 }
 
@@ -276,13 +249,12 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 			     const struct rfl_device_sheet **ret, struct rfl_err *err)
 {
 	const struct rfl_device_sheet *found = NULL;
-	struct rfl_buf list; /* the best matches, or similar names */
+	RFL_AUTO(buf) list = { .len = 0 }; /* the best matches, or similar names */
 	enum fit best = FIT_NONE;
 	size_t n = 0;
 	char wanted[MAX_WORDS_TEXT];
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&list, 0);
 	words_of(name, wanted);
 	for (size_t i = 0; i < devices->n; i++) {
 		const struct rfl_device_sheet *sheet = &devices->sheets[i];
@@ -312,7 +284,6 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
 			      "no data sheet for '%s'; list all with 'roofline peaks devices'",
 			      name);
-	rfl_buf_fini(&list);
 	return rc;
 }
 

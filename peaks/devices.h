@@ -57,11 +57,12 @@ struct rfl_devices {
 	struct rfl_arena *arena; /**< owns everything above, including this struct */
 };
 
-/** Read the table. @param ret  set on success only; release with rfl_devices_free() */
-enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Read the table. */
+struct rfl_devices *rfl_devices_new(void) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_devices_free(struct rfl_devices *devices);
+RFL_AUTOPTR_TYPE(devices, free);
 
 /** The compute keys of the rates in peaks.json: "fp64.vector", ..., "int8.matrix". */
 extern const char *const rfl_device_keys[RFL_DEVICE_RATE_COUNT];
@@ -80,7 +81,7 @@ bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name);
  * "L40". A name that ends in the given words is preferred: "h200" is the H200, not the H200 NVL.
  *
  * @param ret  set on success only; borrowed from devices
- * @return RFL_OK; RFL_ENOTFOUND, listing similar labels or several matches; RFL_ENOMEM
+ * @return RFL_OK; RFL_ENOTFOUND, listing similar labels or several matches
  */
 enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name,
 			     const struct rfl_device_sheet **ret,

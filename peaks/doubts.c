@@ -1,6 +1,6 @@
 /*
- * doubts.c - checks the plausibility of ceilings: levels out of order, measurements unsteady, old,
- * or far from the data sheet. docs/peaks.md explains each doubt.
+ * doubts.c - checks whether ceilings are plausible: levels in the wrong order, and measurements
+ * that are unsteady, old or far from the data sheet. docs/reference/peaks.md explains each doubt.
  */
 #include "peaks/doubts.h"
 
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "peaks/rules.h"
 
@@ -31,6 +30,7 @@ enum cause {
 	BELOW_SHEET,
 	ABOVE_UNIT,
 	OLD,
+	OLD_KERNELS,
 	INCONSISTENT,
 	OTHER, /* recorded by another version or by hand */
 	CAUSES
@@ -47,6 +47,8 @@ static const char *const phrases[CAUSES] = {
 	[BELOW_SHEET] = "far below the data sheet",
 	[ABOVE_UNIT] = "faster than the unit that computes them",
 	[OLD] = "measured long ago",
+	[OLD_KERNELS] = "OpenBLAS used kernels for an older CPU (set "
+			"OPENBLAS_CORETYPE, also for runs)",
 	[INCONSISTENT] = "value and statistics do not agree",
 	[OTHER] = "doubtful",
 };
@@ -229,7 +231,54 @@ static void check_cores(struct check *c)
 	}
 }
 
-/* A matrix product cannot be faster than the fastest unit of its precision. */
+const char *rfl_peaks_openblas_core(const char *library, bool avx2, bool avx512,
+				    struct rfl_span *kernels)
+{
+	static const char *const older[] = {
+		"Katmai",      "Coppermine", "Northwood",    "Prescott",   "Banias",
+		"Atom",        "Core2",      "Penryn",       "Dunnington", "Nehalem",
+		"Athlon",      "Opteron",    "Opteron_SSE3", "Barcelona",  "Nano",
+		"Sandybridge", "Bobcat",     "Bulldozer",    "Piledriver", "Steamroller",
+	};
+	const char *at = avx2 || avx512 ? strstr(library, "OpenBLAS ") : NULL;
+
+	at = at ? strchr(at, '(') : NULL;
+	if (!at)
+		return NULL;
+	*kernels = (struct rfl_span){ .at = at + 1, .len = strcspn(at + 1, " )") };
+	for (size_t i = 0; i < RFL_ARRAY_LEN(older); i++)
+		if (rfl_span_is(*kernels, older[i]))
+			return avx512 ? "SKYLAKEX" : "HASWELL";
+	return NULL;
+}
+
+/* The loop of the vector units shows what the CPU has. */
+static void check_library(struct check *c)
+{
+	const struct rfl_peak *vector = rfl_peaks_compute(c->env, "fp32.vector");
+	const char *loop = vector && vector->kernel ? vector->kernel : "";
+	struct rfl_span kernels;
+
+	for (size_t i = 0; i < c->env->ncompute; i++) {
+		const struct rfl_peak_compute *gemm = &c->env->compute[i];
+		const char *core = NULL;
+
+		if (rfl_peaks_is_gemm(gemm->key) && rfl_peak_usable(&gemm->peak) &&
+		    gemm->peak.kernel)
+			core = rfl_peaks_openblas_core(gemm->peak.kernel,
+						       strstr(loop, "AVX2") != NULL,
+						       strstr(loop, "AVX-512") != NULL, &kernels);
+		if (core)
+			doubt(c, OLD_KERNELS, gemm->cell,
+			      "OpenBLAS used its kernels for %.*s, although the CPU has %s; "
+			      "set OPENBLAS_CORETYPE=%s for this command and for runs, and measure "
+			      "again",
+			      RFL_SPAN_ARG(kernels),
+			      strcmp(core, "HASWELL") == 0 ? "AVX2" : "AVX-512", core);
+	}
+}
+
+/* A GEMM cannot be faster than the fastest unit of its precision. */
 static void check_gemm(struct check *c)
 {
 	static const char *const units[] = { "scalar", "vector", "matrix" };
@@ -256,7 +305,7 @@ static void check_gemm(struct check *c)
 		if (*limit && gemm->peak.value > ORDER_SLACK * most)
 			doubt(c, ABOVE_UNIT, gemm->cell,
 			      "%.4g %% of %s, which limits it; measure both again on an idle "
-			      "machine, or add the ceiling of the matrix unit",
+			      "machine, or add the ceiling of the matrix cores",
 			      100 * gemm->peak.value / most, limit);
 	}
 }
@@ -271,6 +320,7 @@ static void check_env(struct check *c, const struct rfl_peaks_env *env)
 	check_order(c);
 	check_cores(c);
 	check_gemm(c);
+	check_library(c);
 }
 
 static void pass_on(struct check *c, enum cause cause, const char *cell, const char *text)
@@ -283,10 +333,12 @@ static void pass_on(struct check *c, enum cause cause, const char *cell, const c
 size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
 		       void *ctx)
 {
-	struct check c = { .fn = pass_on, .report = fn, .ctx = ctx, .today = today };
+	struct check c = { .fn = pass_on,
+			   .report = fn,
+			   .ctx = ctx,
+			   .today = today,
+			   .devices = rfl_devices_new() };
 
-	if (rfl_devices_load(&c.devices, NULL) != RFL_OK)
-		c.devices = NULL;
 	for (size_t i = 0; i < p->nenvs; i++)
 		check_env(&c, &p->envs[i]);
 	rfl_devices_free(c.devices);
@@ -368,19 +420,12 @@ size_t rfl_peaks_doubts(const struct rfl_peaks *p, const char *today,
 	return n;
 }
 
-size_t rfl_peaks_doubts_of(const char *env, json_t *value, struct rfl_buf *lines)
+size_t rfl_peaks_doubts_of(const char *name, struct rfl_peaks_env *env, struct rfl_arena *a,
+			   struct rfl_buf *lines)
 {
-	json_t *root = json_pack("{s:s, s:{s:O}}", "schema_version", RFL_PEAKS_SCHEMA_VERSION,
-				 "environments", env, value);
-	struct rfl_peaks p = { .path = "measurement", .arena = rfl_arena_new() };
-	struct rfl_err err = RFL_ERR_INIT;
-	size_t n = 0;
+	const struct rfl_peaks p = { .nenvs = 1, .envs = env };
 
-	if (rfl_peaks__parse(root, &p, &err) == RFL_OK)
-		n = rfl_peaks_doubts(&p, NULL, NULL, 0, lines);
-	else
-		rfl_log(RFL_LOG_WARN, "%s", err.msg);
-	rfl_arena_free(p.arena);
-	json_decref(root);
-	return n;
+	env->name = name;
+	rfl_rules__name_cells(env, a);
+	return rfl_peaks_doubts(&p, NULL, NULL, 0, lines);
 }

@@ -68,26 +68,24 @@ static enum rfl_rc read_checked(const char *path, json_t **root, struct rfl_err 
 
 enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret, struct rfl_err *err)
 {
-	struct rfl_peaks_edit *e = rfl_alloc_array(1, sizeof(*e));
+	RFL_AUTOPTR(peaks_edit) e = rfl_alloc_array(1, sizeof(*e));
 	enum rfl_rc rc;
 
 	e->path = rfl_strdup(path);
 	e->lock = -1;
 	if ((rc = rfl_file_check_use(path, RFL_FILE_REPLACED, err)) ||
 	    (rc = rfl_file_mkdirs_for(path, err)) || (rc = rfl_file_lock(path, &e->lock, err)))
-		goto done;
+		return rc;
 	if (rfl_file_size(path) == 0) /* created by the lock, now or by a process that was killed */
 		e->root = json_pack("{s:s, s:{}}", "schema_version", RFL_PEAKS_SCHEMA_VERSION,
 				    "environments");
 	else
 		rc = read_checked(path, &e->root, err);
 	if (rc != RFL_OK)
-		goto done;
+		return rc;
 
 	*ret = e;
 	e = NULL;
-done:
-	rfl_peaks_edit_close(e);
 	return rc;
 }
 
@@ -136,7 +134,8 @@ enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err)
 enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool replace,
 			       struct rfl_err *err)
 {
-	json_t *envs = long_envs(e), *other = NULL, *value;
+	json_t *envs = long_envs(e), *value;
+	json_auto_t *other = NULL;
 	const char *name;
 	enum rfl_rc rc = read_checked(path, &other, err);
 	size_t n = 0;
@@ -156,7 +155,6 @@ enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool 
 	}
 	rfl_buf_printf(&e->said, "%s%zu environment%s of %s", e->said.len ? ", " : "merged ", n,
 		       n == 1 ? "" : "s", path);
-	json_decref(other);
 	return rc;
 }
 
@@ -259,12 +257,12 @@ static const json_t *find_ceiling(const json_t *env, const char *key)
 	for (size_t i = 0; i < json_array_size(memory); i++) {
 		const json_t *item = json_array_get(memory, i);
 		const char *level = text_of(item, "level"), *scope = text_of(item, "scope");
-		const bool whole = strcmp(level, "DRAM") != 0 || strcmp(scope, "node") == 0 ||
-				   strcmp(scope, "device") == 0;
-		char part[32];
+		const bool part = strcmp(level, "DRAM") == 0 && strcmp(scope, "node") != 0 &&
+				  strcmp(scope, "device") != 0;
+		char name[32];
 
-		snprintf(part, sizeof(part), "%s.1%s", level, scope);
-		if (strcmp(key, whole ? level : part) == 0)
+		snprintf(name, sizeof(name), "%s%s%s", level, part ? ".1" : "", part ? scope : "");
+		if (strcmp(key, name) == 0)
 			return json_object_get(item, "gbs");
 	}
 	return json_object_get(json_object_get(env, "compute"), key);
@@ -348,7 +346,7 @@ void rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_
 	json_object_set_new(envs, env, result);
 }
 
-/* --- ceilings given by the user, and those of a data sheet --- */
+/* --- ceilings given by the user or a data sheet --- */
 
 /* The memory level that a key names ("memory.DRAM.gbs" is DRAM); NULL if none. */
 static const char *level_of(const char *key)
@@ -443,8 +441,8 @@ static json_t *new_env(const char *name, const char *kind, json_t *take_device)
 static enum rfl_rc refuse_sparse(const char *device, const char *key,
 				 const struct rfl_peaks_set *set, struct rfl_err *err)
 {
-	struct rfl_devices *devices = NULL;
-	enum rfl_rc rc = rfl_devices_load(&devices, err);
+	RFL_AUTOPTR(devices) devices = rfl_devices_new();
+	enum rfl_rc rc = RFL_OK;
 	const struct rfl_device_sheet *sheet = rfl_devices_get(devices, device);
 	const double dense = sheet && strstr(key, ".matrix") ? rfl_device_ceiling(sheet, key) / 1e9
 							     : (double)NAN;
@@ -459,7 +457,6 @@ static enum rfl_rc refuse_sparse(const char *device, const char *key,
 				? " or with FP16 accumulation"
 				: "",
 			dense);
-	rfl_devices_free(devices);
 	return rc;
 }
 
@@ -477,19 +474,22 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 			    struct rfl_err *err)
 {
 	const char *key = strncmp(set->key, "compute.", 8) == 0 ? set->key + 8 : set->key;
-	const char *level = level_of(set->key), *near;
+	const char *level = level_of(set->key), *near = NULL;
 	const json_t *old;
 	json_t *ceiling;
 	enum rfl_rc rc;
 
 	if (!level && !rfl_rules__is_compute_key(key)) {
-		near = rfl_text_nearest(key, rfl_peaks_compute_keys);
+		for (size_t i = 0; rfl_peaks_compute_keys[i] && !near; i++)
+			if (rfl_span_starts(rfl_span_of(rfl_peaks_compute_keys[i]), key))
+				near = rfl_peaks_compute_keys[i]; /* "fp32" */
+		near = near ? near : rfl_text_nearest(key, rfl_peaks_compute_keys);
 		near = near ? near : rfl_text_nearest(key, rfl_peaks_levels);
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"'%s' is neither a compute key such as fp32.vector nor a memory "
 				"level such as DRAM%s%s%s",
-				set->key, near ? "; did you mean '" : "", near ? near : "",
-				near ? "'?" : "");
+				set->key, near ? "; did you mean " : "", near ? near : "",
+				near ? "?" : "");
 	}
 	rc = level ? RFL_OK
 		   : refuse_sparse(text_of(json_object_get(env, "device"), "name"), key, set, err);
@@ -560,12 +560,11 @@ static json_t *sheet_ceiling(const struct rfl_device_sheet *sheet, double value)
 {
 	const bool read = strstr(sheet->evidence, "ds") || strstr(sheet->evidence, "dq");
 
-	return json_pack(
-		"{s:s, s:f, s:{s:o, s:s}}", "status",
-		!read && strstr(sheet->evidence, "calc") ? "derived" : "spec", "value", value / 1e9,
-		"source", "title",
-		json_sprintf("data sheet of %s (evidence %s)", sheet->label, sheet->evidence),
-		"where", sheet->source);
+	return json_pack("{s:s, s:f, s:{s:o, s:o}}", "status",
+			 !read && strstr(sheet->evidence, "calc") ? "derived" : "spec", "value",
+			 value / 1e9, "source", "title",
+			 json_sprintf("data sheet of %s", sheet->label), "where",
+			 json_sprintf("%s (evidence %s)", sheet->source, sheet->evidence));
 }
 
 /* Does the environment name a device with another data sheet? */
@@ -573,17 +572,16 @@ static enum rfl_rc fits_sheet(const struct rfl_peaks_edit *e, const char *name, 
 			      const struct rfl_device_sheet *sheet, struct rfl_err *err)
 {
 	const char *device = text_of(json_object_get(env, "device"), "name");
-	struct rfl_devices *devices = NULL;
-	enum rfl_rc rc = rfl_devices_load(&devices, err);
+	RFL_AUTOPTR(devices) devices = rfl_devices_new();
+	enum rfl_rc rc = RFL_OK;
 	const struct rfl_device_sheet *own = rfl_devices_get(devices, device);
 
-	if (rc == RFL_OK && (strcmp(text_of(env, "kind"), sheet->kind) != 0 ||
-			     (own && strcmp(own->label, sheet->label) != 0)))
+	if (strcmp(text_of(env, "kind"), sheet->kind) != 0 ||
+	    (own && strcmp(own->label, sheet->label) != 0))
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s: environment '%s' is for the %s '%s', not for %s; use another "
 			      "name for the environment",
 			      e->path, name, text_of(env, "kind"), device, sheet->label);
-	rfl_devices_free(devices);
 	return rc;
 }
 

@@ -11,16 +11,18 @@
 #include "base/err.h"
 #include "peaks/devices.h"
 
+struct rfl_peaks_env;
 struct rfl_peaks_edit; /* a peaks file in memory */
 
 /** Lock a file that can be replaced, and read it; if it does not exist, start with an empty one in
- * the long form, and create its folder. Other edits of the file wait: keep it open briefly.
+ * the long form, and create its directory. Other edits of the file wait: keep it open briefly.
  * @param ret  set on success only; release with rfl_peaks_edit_close() */
 enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Discard unsaved changes and unlock the file. Accepts NULL. */
 void rfl_peaks_edit_close(struct rfl_peaks_edit *e);
+RFL_AUTOPTR_TYPE(peaks_edit, close);
 
 /** Check before a measurement that the environment, if it exists, belongs to this device, or that
  * one of them is RFL_PEAKS_NO_DEVICE.
@@ -33,6 +35,9 @@ enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env,
  * form is replaced, and its text is kept in `notes`.
  * @param value  borrowed */
 void rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value);
+
+/** An environment in the long form. New reference. */
+json_t *rfl_peaks_env_json(const struct rfl_peaks_env *env) RFL_WARN_UNUSED;
 
 /** Add the environments of another peaks file. An existing environment must be identical; it is
  * replaced as a whole if `replace` is set.

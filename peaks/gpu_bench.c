@@ -24,23 +24,21 @@ enum { REPEATS = 21, TRIAL_REPEATS = 10, BATCH_MAX = 4096, REPEATS_MAX = 1000 };
 enum rfl_rc rfl_gpu_bench_open(int repeats, double sustained_s, struct rfl_gpu_bench **ret,
 			       struct rfl_err *err)
 {
-	struct rfl_gpu_bench *b = calloc(1, sizeof(*b));
+	RFL_AUTOPTR(gpu_bench) b = rfl_alloc_array(1, sizeof(*b));
 	struct rfl_err why = RFL_ERR_INIT;
 	char pci[32];
 	enum rfl_rc rc;
 
-	if (!b)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	b->repeats = repeats > 0 ? repeats : REPEATS;
 	b->sustained_s = sustained_s > 0 ? sustained_s : SUSTAINED_S;
 	b->window_s = fmin(b->sustained_s / 10, WINDOW_S);
 	if ((rc = rfl_cuda_open(0, NULL, &b->cuda, err)))
-		goto done;
+		return rc;
 	if (b->cuda->capability < 75) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			      "%s has compute capability %d.%d; the loops need 7.5 or later",
 			      b->cuda->name, b->cuda->capability / 10, b->cuda->capability % 10);
-		goto done;
+		return rc;
 	}
 	if ((rc = RFL_CUDA_CALL(b->cuda, device_pci, err, pci, (int)sizeof(pci),
 				b->cuda->device)) ||
@@ -48,14 +46,12 @@ enum rfl_rc rfl_gpu_bench_open(int repeats, double sustained_s, struct rfl_gpu_b
 	    (rc = RFL_CUDA_CALL(b->cuda, event_create, err, &b->end, 0)) ||
 	    (rc = RFL_CUDA_CALL(b->cuda, memory_alloc, err, &b->operands, RFL_GPU_TILE)) ||
 	    (rc = RFL_CUDA_CALL(b->cuda, memory_alloc, err, &b->constants, RFL_GPU_TILE)))
-		goto done;
+		return rc;
 	if (rfl_sampler_new(pci, 10, &b->sampler, &why) != RFL_OK)
 		rfl_log(RFL_LOG_WARN, "clocks, power and temperature are not recorded: %s",
 			why.msg);
 	*ret = b;
 	b = NULL;
-done:
-	rfl_gpu_bench_close(b);
 	return rc;
 }
 
@@ -153,8 +149,8 @@ enum rfl_rc rfl_gpu_bench_run(struct rfl_gpu_bench *b, const struct rfl_gpu_work
 	struct rfl_gpu_timed timed = { .samples = { .sm_clock_mean_hz = NAN,
 						    .power_mean_w = NAN,
 						    .temperature_max_c = NAN } };
-	struct rfl_stats second_half;
-	double *rates = NULL, one_s = 0, batch, repeats;
+	double one_s = 0, batch, repeats;
+	RFL_AUTOFREE double *rates = NULL;
 	bool sampling = false;
 	size_t n;
 	enum rfl_rc rc = rfl_gpu_bench_time(b, w, 1, &one_s, err);
@@ -165,8 +161,6 @@ enum rfl_rc rfl_gpu_bench_run(struct rfl_gpu_bench *b, const struct rfl_gpu_work
 	repeats = trial ? TRIAL_REPEATS : fmax(b->repeats, ceil(b->sustained_s / (batch * one_s)));
 	n = (size_t)fmin(repeats, REPEATS_MAX);
 	rates = rfl_alloc_array(n, sizeof(*rates));
-	if (!rates)
-		return rfl_fail(err, RFL_ENOMEM, 0, "measurement repeats: out of memory");
 	sampling = b->sampler && !trial && rfl_sampler_start(b->sampler, NULL) == RFL_OK;
 	for (size_t i = 0; i < n; i++) {
 		double window = 0;
@@ -176,16 +170,13 @@ enum rfl_rc rfl_gpu_bench_run(struct rfl_gpu_bench *b, const struct rfl_gpu_work
 		rates[i] = batch * w->amount / window;
 		timed.seconds += window;
 	}
-	if ((rc = rfl_stats_describe(rates, n, &timed.stats, err)) ||
-	    (rc = rfl_stats_describe(rates + n / 2, n - n / 2, &second_half, err)))
-		goto done;
-	timed.sustained = second_half.median;
+	timed.stats = rfl_stats_of(rates, n);
+	timed.sustained = rfl_stats_of(rates + n / 2, n - n / 2).median;
 done:
 	if (sampling)
 		rfl_sampler_stop(b->sampler, &timed.samples);
 	if (rc == RFL_OK)
 		*ret = timed;
-	free(rates);
 	return rc;
 }
 
@@ -212,23 +203,20 @@ static enum rfl_rc launch(void *ctx, struct rfl_err *err)
 
 static enum rfl_rc load(struct loop *l, const struct rfl_gpu_kernel *k, struct rfl_err *err)
 {
-	struct rfl_buf ptx;
+	RFL_AUTO(buf) ptx = { .max = 1 << 20 };
 	int blocks = 0;
 	enum rfl_rc rc;
 
-	rfl_buf_init(&ptx, 1 << 20);
 	rfl_gpu_ptx(k, &ptx);
 	if ((rc = rfl_buf_check(&ptx, k->name, err)) ||
 	    (rc = RFL_CUDA_CALL(l->cuda, module_load, err, &l->module, rfl_buf_str(&ptx))) ||
 	    (rc = RFL_CUDA_CALL(l->cuda, module_function, err, &l->function, l->module, k->name)) ||
 	    (rc = RFL_CUDA_CALL(l->cuda, occupancy, err, &blocks, l->function, RFL_GPU_THREADS, 0)))
-		goto done;
+		return rc;
 	l->blocks = (unsigned)(blocks * l->cuda->multiprocessors);
 	if (l->blocks == 0)
 		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: no block fits on a multiprocessor of %s",
 			      k->name, l->cuda->name);
-done:
-	rfl_buf_fini(&ptx);
 	return rc;
 }
 
@@ -283,7 +271,7 @@ enum rfl_rc rfl_gpu_bench_loop(struct rfl_gpu_bench *b, const struct rfl_gpu_ker
 			  .size = (uint64_t)size,
 			  .turns = 100, /* enough for the resolution of events */
 			  .word = HALF };
-	unsigned char *tile = NULL;
+	RFL_AUTOFREE unsigned char *tile = NULL;
 	enum rfl_rc rc = load(&l, k, err);
 
 	if (rc)
@@ -291,11 +279,7 @@ enum rfl_rc rfl_gpu_bench_loop(struct rfl_gpu_bench *b, const struct rfl_gpu_ker
 	if (memory) { /* a launch covers the arrays */
 		l.turns = ((uint64_t)size / RFL_GPU_CHUNK + l.blocks - 1) / l.blocks;
 	} else {
-		tile = malloc(RFL_GPU_TILE);
-		if (!tile) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-			goto done;
-		}
+		tile = rfl_alloc_array(RFL_GPU_TILE, 1);
 		rfl_gpu_fill(k->type, tile, RFL_GPU_TILE);
 		if ((rc = RFL_CUDA_CALL(b->cuda, copy_to_device, err, b->operands, tile,
 					RFL_GPU_TILE)) ||
@@ -317,7 +301,6 @@ enum rfl_rc rfl_gpu_bench_loop(struct rfl_gpu_bench *b, const struct rfl_gpu_ker
 done:
 	if (l.module)
 		(void)b->cuda->calls.module_unload(l.module);
-	free(tile);
 	return rc;
 }
 
@@ -353,8 +336,8 @@ enum rfl_rc rfl_gpu_bench_link(struct rfl_gpu_bench *b, bool to_device, bool pin
 
 	if (pinned)
 		rc = RFL_CUDA_CALL(b->cuda, host_alloc, err, &t.host, size, 0);
-	else if (!(t.host = malloc(size)))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	else
+		t.host = rfl_alloc_array(size, 1);
 	if (rc)
 		return rc;
 	memset(t.host, 1, size); /* so that all pages exist */

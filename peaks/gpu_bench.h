@@ -52,6 +52,7 @@ enum rfl_rc rfl_gpu_bench_open(int repeats, double sustained_s, struct rfl_gpu_b
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 /** Accepts NULL. */
 void rfl_gpu_bench_close(struct rfl_gpu_bench *b);
+RFL_AUTOPTR_TYPE(gpu_bench, close);
 
 /** The size of an array that does not stay in L2: 32 times L2, at least 256 MiB.
  * @param available  bytes of free memory, of which an array gets at most a quarter

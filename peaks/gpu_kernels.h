@@ -33,7 +33,7 @@ enum rfl_gpu_kernel_kind {
 	RFL_GPU_COPY,  /**< to[i] = from[i] */
 	RFL_GPU_TRIAD, /**< to[i] = from[i] + word * other[i], in fp32 */
 	RFL_GPU_FMA,   /**< chains of x = x * other[0] + other[1] */
-	RFL_GPU_MMA,   /**< chains of products of matrices */
+	RFL_GPU_MMA,   /**< chains of mma instructions */
 };
 
 enum {
@@ -64,7 +64,7 @@ struct rfl_gpu_kernel {
 /** The i-th loop; NULL past the end. */
 const struct rfl_gpu_kernel *rfl_gpu_kernel_at(size_t i);
 
-/** Whether a product of matrices by `mma` uses the full rate of the matrix units: Hopper and
+/** Whether `mma` reaches the full rate of the Tensor Cores: Hopper and
  * datacenter Blackwell have other instructions for that, except in fp64. */
 bool rfl_gpu_mma_is_full(const char *key, int capability);
 

@@ -1,8 +1,6 @@
-/* gpu_matmul.c - products of matrices by cuBLASLt. */
+/* gpu_matmul.c - GEMMs by cuBLASLt. */
 #include "peaks/gpu_matmul.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -81,7 +79,7 @@ enum rfl_rc rfl_gpu_matmul_open(struct rfl_gpu_matmul *m, struct rfl_gpu_bench *
 									  &m->version, false } };
 	static const char *const libraries[] = { "libcublasLt.so.13", "libcublasLt.so.12",
 						 "libcublasLt.so.11" };
-	struct rfl_arena *arena = rfl_arena_new();
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
 	const char *names[64];
 	size_t n = 0;
 	enum rfl_rc rc;
@@ -92,12 +90,11 @@ enum rfl_rc rfl_gpu_matmul_open(struct rfl_gpu_matmul *m, struct rfl_gpu_bench *
 				      RFL_ARRAY_LEN(names) - 1 - n);
 	names[n] = NULL;
 	rc = rfl_dl_open(names, RFL_DL_LOAD, wanted, RFL_ARRAY_LEN(wanted), &m->dl, err);
-	rfl_arena_free(arena);
 	if (rc) {
 		rfl_err_prefix(err,
 			       "cuBLASLt was not found (it is part of CUDA toolkits and of "
 			       "CUDA builds of PyTorch; set CUDA_HOME to a toolkit, or add its "
-			       "folder to LD_LIBRARY_PATH)");
+			       "directory to LD_LIBRARY_PATH)");
 		return rc;
 	}
 	return LT_CALL(m, create, err, &m->handle);
@@ -148,17 +145,14 @@ static enum rfl_rc operand(const struct product *s, rfl_cuda_address *ret, struc
 {
 	const struct rfl_cuda *c = s->m->bench->cuda;
 	const size_t size = (size_t)(s->n * s->n) * rfl_gpu_type_bytes(s->p->type);
-	unsigned char *tile = malloc(TILE);
+	RFL_AUTOFREE unsigned char *tile = rfl_alloc_array(TILE, 1);
 	enum rfl_rc rc;
 
-	if (!tile)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	rfl_gpu_fill(s->p->type, tile, TILE);
 	rc = RFL_CUDA_CALL(c, memory_alloc, err, ret, size);
 	for (size_t at = 0; at < size && rc == RFL_OK; at += TILE)
 		rc = RFL_CUDA_CALL(c, copy_to_device, err, *ret + at, tile,
 				   size - at < TILE ? size - at : TILE);
-	free(tile);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
 /*
- * gpu_matmul.h - internal: products of matrices by cuBLASLt, opened at run time. Declarations match
+ * gpu_matmul.h - internal: GEMMs by cuBLASLt, opened at run time. Declarations match
  * CUDA 13.0; tests/unit/test_peaks_gpu_abi.c compares them with NVIDIA's headers.
  */
 #ifndef RFL_PEAKS_GPU_MATMUL_H

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,9 +15,6 @@
 #include "peaks/gpu_matmul.h"
 #include "peaks/measure.h"
 #include "peaks/peaks.h"
-#include "rfl_config.h"
-
-enum { RUNS_MAX = 256 };
 
 const char *const rfl_gpu_keys[] = {
 	"fp64.vector",
@@ -41,11 +37,13 @@ const char *const rfl_gpu_keys[] = {
 
 struct session {
 	const struct rfl_gpu_spec *spec;
-	struct rfl_gpu_measurement *m;
+	struct rfl_measurement *m;
 	struct rfl_gpu_bench *bench;
 	struct rfl_gpu_matmul matmul;
 	struct rfl_err no_matmul; /* why there are no products; filled at the first use */
-	int done;                 /* number of completed ceilings */
+	double power_limit_w;     /* NaN if unknown */
+	size_t done, wanted;      /* number of completed ceilings, and of all */
+	size_t at, best;          /* the ceiling in the list, and its best run; 0: none yet */
 };
 
 static bool is_level(const char *key)
@@ -53,79 +51,100 @@ static bool is_level(const char *key)
 	return !strchr(key, '.');
 }
 
-const char *rfl_gpu_unit(const char *key)
+/* The ceiling that is being measured. */
+static struct rfl_measured_peak *ceiling(const struct session *s)
 {
-	return is_level(key) ? "GB/s" : rfl_peaks_unit(key);
+	return &s->m->all[s->at];
 }
 
-/* Add a run without its result. */
-static enum rfl_rc begin(struct session *s, const char *what, struct rfl_gpu_run **ret,
-			 struct rfl_err *err)
+static void refuse(struct session *s, enum rfl_peak_status status, const char *reason)
 {
-	struct rfl_gpu_run *run = &s->m->runs[s->m->nruns];
-	const char *key = s->m->cells[s->done].key;
+	s->best = 0;
+	rfl_measure_none(&ceiling(s)->level.peak, status, rfl_arena_strdup(s->m->arena, reason));
+}
+
+static void announce(const struct session *s, const char *what)
+{
 	char line[160], when[40];
 
-	if (s->m->nruns == RUNS_MAX)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than %d measurement runs",
-				(int)RUNS_MAX);
-	*run = (struct rfl_gpu_run){ .key = key, .competes = true };
-	snprintf(run->what, sizeof(run->what), "%s", what);
-	snprintf(line, sizeof(line), "%s: %s", key, what);
-	snprintf(when, sizeof(when), "%d of %zu", s->done + 1, s->m->ncells);
+	snprintf(line, sizeof(line), "%s: %s", ceiling(s)->key, what);
+	snprintf(when, sizeof(when), "%zu of %zu", s->done + 1, s->wanted);
 	if (s->spec->progress)
 		s->spec->progress(when, line, s->spec->ctx);
-	*ret = run;
-	return RFL_OK;
 }
 
-/* Keep a run that has succeeded. */
-static void keep(struct session *s, struct rfl_gpu_cell *cell, const struct rfl_gpu_run *run)
+static double rounded(double value, double unit)
 {
-	const struct rfl_gpu_run *runs = s->m->runs;
-
-	if (run->competes &&
-	    (cell->best == SIZE_MAX || run->timed.sustained > runs[cell->best].timed.sustained))
-		cell->best = s->m->nruns;
-	s->m->nruns++;
+	return round(value / unit * 10) / 10 * unit;
 }
 
-static void refuse(struct rfl_gpu_cell *cell, const char *status, const char *reason)
+/* Keep a run. @return what it measured, without what the kind of run adds */
+static struct rfl_peak *keep(struct session *s, const char *what, const struct rfl_gpu_timed *t,
+			     bool competes)
 {
-	cell->status = status;
-	snprintf(cell->reason, sizeof(cell->reason), "%.*s", (int)sizeof(cell->reason) - 1, reason);
+	const struct rfl_gpu_samples *samples = &t->samples;
+	struct rfl_measured_peak *run = rfl_measure_add(s->m, ceiling(s)->key);
+	struct rfl_peak *peak = &run->level.peak;
+	char words[256];
+
+	run->other = true;
+	run->level.level = ceiling(s)->level.level;
+	run->level.scope = ceiling(s)->level.scope;
+	rfl_measure_value(s->m, peak, t->sustained, &t->stats, 1,
+			  rfl_arena_strdup(s->m->arena, what));
+	peak->sustained_s = round(t->seconds * 1e3) / 1e3;
+	peak->clock_hz = rounded(samples->sm_clock_mean_hz, 1e6);
+	peak->power_w = rounded(samples->power_mean_w, 1);
+	peak->power_limit_w = rounded(s->power_limit_w, 1);
+	peak->temp_c = rounded(samples->temperature_max_c, 1);
+	if (samples->throttle_known)
+		peak->throttled =
+			rfl_arena_strdup(s->m->arena, rfl_throttle_words(samples->throttle_bits,
+									 words, sizeof(words)));
+	if (competes && (!s->best || t->sustained > s->m->all[s->best].level.peak.value))
+		s->best = s->m->n - 1;
+	return peak;
 }
 
 /* ---- arithmetic ---- */
 
-/* Run a loop. @param size  bytes of each array of a memory loop @param trial  for a sweep */
-static enum rfl_rc run_loop(struct session *s, struct rfl_gpu_cell *cell,
-			    const struct rfl_gpu_kernel *k, int64_t size, bool trial,
-			    struct rfl_err *err)
+/* Run a loop. @param size  bytes of each array of a memory loop
+ * @param trial  of a sweep: the rate is set; NULL: a full run */
+static enum rfl_rc run_loop(struct session *s, const struct rfl_gpu_kernel *k, int64_t size,
+			    double *trial, struct rfl_err *err)
 {
 	const bool memory = k->bytes_per_turn > 0;
-	struct rfl_gpu_run *run = NULL;
-	enum rfl_rc rc = begin(s, k->summary, &run, err);
+	const int64_t all = (int64_t)(k->bytes_per_turn / RFL_GPU_CHUNK) * size;
+	struct rfl_gpu_timed timed;
+	struct rfl_peak *peak;
+	enum rfl_rc rc;
 
-	if (rc || (rc = rfl_gpu_bench_loop(s->bench, k, size, trial, &run->timed, err)))
+	announce(s, k->summary);
+	if ((rc = rfl_gpu_bench_loop(s->bench, k, size, trial, &timed, err)))
 		return rc;
-	run->accumulate = k->accumulate;
-	run->accumulators = memory ? 0 : RFL_GPU_CHAINS;
-	run->random = !memory;
-	run->working_set_bytes = (int64_t)(k->bytes_per_turn / RFL_GPU_CHUNK) * size;
-	run->sweep = trial;
-	run->competes = !trial && k->kind != RFL_GPU_WRITE; /* no program only writes */
-	keep(s, cell, run);
+	if (trial) {
+		*trial = timed.sustained;
+		rfl_measure_size(s->m, &ceiling(s)->level, "device", all, timed.stats.max);
+		return RFL_OK;
+	}
+	peak = keep(s, k->summary, &timed, k->kind != RFL_GPU_WRITE); /* no program only writes */
+	peak->accumulate = k->accumulate;
+	peak->accumulators = memory ? 0 : RFL_GPU_CHAINS;
+	peak->input = memory ? "ones" : "random";
+	peak->bytes_counted = memory ? "explicit" : NULL;
+	peak->working_set_bytes = all;
 	return RFL_OK;
 }
 
-static enum rfl_rc run_product(struct session *s, struct rfl_gpu_cell *cell,
-			       const struct rfl_gpu_product *p, struct rfl_err *err)
+static enum rfl_rc run_product(struct session *s, const struct rfl_gpu_product *p,
+			       struct rfl_err *err)
 {
 	struct rfl_gpu_matmul *m = &s->matmul;
-	struct rfl_gpu_run *run = NULL;
+	struct rfl_gpu_timed timed;
+	struct rfl_peak *peak;
 	char what[96];
 	size_t version;
+	int64_t n;
 	enum rfl_rc rc;
 
 	if (!m->bench)
@@ -135,68 +154,68 @@ static enum rfl_rc run_product(struct session *s, struct rfl_gpu_cell *cell,
 	version = m->version();
 	snprintf(what, sizeof(what), "cuBLASLt %zu.%zu.%zu product of %s", version / 10000,
 		 version / 100 % 100, version % 100, p->name);
-	if ((rc = begin(s, what, &run, err)) ||
-	    (rc = rfl_gpu_matmul_run(m, p, &run->n, &run->timed, err)))
+	announce(s, what);
+	if ((rc = rfl_gpu_matmul_run(m, p, &n, &timed, err)))
 		return rc;
-	run->accumulate = p->accumulate;
-	run->random = true;
-	keep(s, cell, run);
+	peak = keep(s, what, &timed, true);
+	peak->accumulate = p->accumulate;
+	peak->input = "random";
+	rfl_measure_shape(s->m, peak, n);
 	return RFL_OK;
 }
 
 /* Let the loop and the product of a key compete. One of them is enough. */
-static enum rfl_rc measure_compute(struct session *s, struct rfl_gpu_cell *cell,
-				   struct rfl_err *err)
+static enum rfl_rc measure_compute(struct session *s, struct rfl_err *err)
 {
-	const int capability = s->m->capability;
+	const int capability = s->bench->cuda->capability;
+	const char *key = ceiling(s)->key;
 	const struct rfl_gpu_kernel *k, *loop = NULL;
 	const struct rfl_gpu_product *p, *product = NULL;
 	struct rfl_err no_loop = RFL_ERR_INIT, no_product = RFL_ERR_INIT;
 	char reason[128];
 
 	for (size_t i = 0; (k = rfl_gpu_kernel_at(i)); i++)
-		if (strcmp(k->key, cell->key) == 0 && capability >= k->min_capability)
+		if (strcmp(k->key, key) == 0 && capability >= k->min_capability)
 			loop = k;
 	for (size_t i = 0; (p = rfl_gpu_product_at(i)); i++)
-		if (strcmp(p->key, cell->key) == 0 && capability >= p->min_capability)
+		if (strcmp(p->key, key) == 0 && capability >= p->min_capability)
 			product = p;
 	if (!loop && !product) {
 		snprintf(reason, sizeof(reason),
 			 "GPUs of compute capability %d.%d have no instructions for it",
 			 capability / 10, capability % 10);
-		refuse(cell, "unsupported", reason);
+		refuse(s, RFL_PEAK_UNSUPPORTED, reason);
 		return RFL_OK;
 	}
-	if (loop && run_loop(s, cell, loop, RFL_GPU_CHUNK, false, &no_loop) == RFL_ENOMEM)
-		return rfl_err_pass(err, &no_loop);
-	if (product && run_product(s, cell, product, &no_product) == RFL_ENOMEM)
-		return rfl_err_pass(err, &no_product);
+	if (loop)
+		(void)!run_loop(s, loop, RFL_GPU_CHUNK, NULL, &no_loop);
+	if (product)
+		(void)!run_product(s, product, &no_product);
 	if (!loop && s->no_matmul.rc) {
-		refuse(cell, "unknown", no_product.msg);
+		refuse(s, RFL_PEAK_UNKNOWN, no_product.msg);
 		return RFL_OK;
 	}
-	if (cell->best == SIZE_MAX)
+	if (!s->best)
 		return rfl_err_pass(err, no_loop.rc ? &no_loop : &no_product);
 	if (no_product.rc && loop && loop->kind == RFL_GPU_MMA &&
-	    !rfl_gpu_mma_is_full(cell->key, capability)) {
-		cell->best = SIZE_MAX;
+	    !rfl_gpu_mma_is_full(key, capability)) {
 		rfl_err_prefix(&no_product, "mma reaches only a part of the rate of this GPU, and "
 					    "there is no product to measure");
-		refuse(cell, "unknown", no_product.msg);
+		refuse(s, RFL_PEAK_UNKNOWN, no_product.msg);
 		return RFL_OK;
 	}
 	if (no_loop.rc)
-		rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, no_loop.msg);
+		rfl_log(RFL_LOG_WARN, "%s: %s", key, no_loop.msg);
 	if (no_product.rc && no_product.rc != s->no_matmul.rc)
-		rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, no_product.msg);
+		rfl_log(RFL_LOG_WARN, "%s: %s", key, no_product.msg);
 	return RFL_OK;
 }
 
 /* ---- memory ---- */
 
 /* Read working sets of some sizes. @param best  set to the fastest that is at most `most` */
-static enum rfl_rc sweep(struct session *s, struct rfl_gpu_cell *cell, int64_t from, int64_t to,
-			 int64_t most, int64_t *best, struct rfl_err *err)
+static enum rfl_rc sweep(struct session *s, int64_t from, int64_t to, int64_t most, int64_t *best,
+			 struct rfl_err *err)
 {
 	double rate, highest = 0;
 	enum rfl_rc rc;
@@ -207,10 +226,9 @@ static enum rfl_rc sweep(struct session *s, struct rfl_gpu_cell *cell, int64_t f
 
 			if (size < from || size > to)
 				continue;
-			rc = run_loop(s, cell, rfl_gpu_kernel_at(0), size, true, err);
+			rc = run_loop(s, rfl_gpu_kernel_at(0), size, &rate, err);
 			if (rc)
 				return rc;
-			rate = s->m->runs[s->m->nruns - 1].timed.sustained;
 			if (size <= most && rate > highest) {
 				highest = rate;
 				*best = size;
@@ -219,43 +237,45 @@ static enum rfl_rc sweep(struct session *s, struct rfl_gpu_cell *cell, int64_t f
 	return RFL_OK;
 }
 
-static enum rfl_rc measure_l2(struct session *s, struct rfl_gpu_cell *cell, struct rfl_err *err)
+static enum rfl_rc measure_l2(struct session *s, struct rfl_err *err)
 {
-	const int64_t l2 = s->m->l2_bytes;
+	const int64_t l2 = s->bench->cuda->l2_bytes;
 	int64_t best = 0;
 	enum rfl_rc rc;
 
+	ceiling(s)->level.capacity_bytes = l2;
 	if (l2 == 0) {
-		refuse(cell, "unknown", "the driver does not report the size of L2");
+		refuse(s, RFL_PEAK_UNKNOWN, "the driver does not report the size of L2");
 		return RFL_OK;
 	}
-	rc = sweep(s, cell, l2 / 16, l2 < s->m->array_bytes ? l2 : s->m->array_bytes, l2 / 4 * 3,
-		   &best, err);
+	rc = sweep(s, l2 / 16, l2 < s->m->array_bytes ? l2 : s->m->array_bytes, l2 / 4 * 3, &best,
+		   err);
 	if (rc == RFL_OK && best == 0)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "L2 is too small to be measured");
-	return rc ? rc : run_loop(s, cell, rfl_gpu_kernel_at(0), best, false, err);
+	return rc ? rc : run_loop(s, rfl_gpu_kernel_at(0), best, NULL, err);
 }
 
-static enum rfl_rc measure_dram(struct session *s, struct rfl_gpu_cell *cell, struct rfl_err *err)
+static enum rfl_rc measure_dram(struct session *s, struct rfl_err *err)
 {
+	const int64_t l2 = s->bench->cuda->l2_bytes;
 	const struct rfl_gpu_kernel *k;
 	int64_t ignored;
 	enum rfl_rc rc = RFL_OK;
 
-	if (s->m->array_bytes < 2 * s->m->l2_bytes) {
-		refuse(cell, "unknown",
+	if (s->m->array_bytes < 2 * l2) {
+		refuse(s, RFL_PEAK_UNKNOWN,
 		       "the free device memory allows only arrays that fit into L2; end other "
 		       "programs on the GPU");
 		return RFL_OK;
 	}
 	for (size_t i = 0; rc == RFL_OK && (k = rfl_gpu_kernel_at(i)); i++)
-		if (strcmp(k->key, cell->key) == 0)
-			rc = run_loop(s, cell, k, s->m->array_bytes, false, err);
-	return rc ? rc : sweep(s, cell, 2 * s->m->l2_bytes, s->m->array_bytes, 0, &ignored, err);
+		if (strcmp(k->key, "DRAM") == 0)
+			rc = run_loop(s, k, s->m->array_bytes, NULL, err);
+	return rc ? rc : sweep(s, 2 * l2, s->m->array_bytes, 0, &ignored, err);
 }
 
-/* The ceiling is that of pinned memory to the device, which is how batches are sent. */
-static enum rfl_rc measure_link(struct session *s, struct rfl_gpu_cell *cell, struct rfl_err *err)
+/* The ceiling is for pinned memory to the device, which is how batches are sent. */
+static enum rfl_rc measure_link(struct session *s, struct rfl_err *err)
 {
 	static const struct {
 		const char *what;
@@ -266,50 +286,92 @@ static enum rfl_rc measure_link(struct session *s, struct rfl_gpu_cell *cell, st
 		{ "host to device, pageable", true, false },
 		{ "device to host, pageable", false, false },
 	};
-	struct rfl_gpu_run *run = NULL;
+	struct rfl_gpu_timed timed;
 	enum rfl_rc rc;
 
 	if (s->bench->cuda->integrated) {
-		refuse(cell, "unsupported", "the GPU uses the memory of the host");
+		refuse(s, RFL_PEAK_UNSUPPORTED, "the GPU uses the memory of the host");
 		return RFL_OK;
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(ways); i++) {
-		if ((rc = begin(s, ways[i].what, &run, err)) ||
-		    (rc = rfl_gpu_bench_link(s->bench, ways[i].to_device, ways[i].pinned,
-					     &run->timed, err)))
+		announce(s, ways[i].what);
+		if ((rc = rfl_gpu_bench_link(s->bench, ways[i].to_device, ways[i].pinned, &timed,
+					     err)))
 			return rc;
-		run->competes = i == 0;
-		keep(s, cell, run);
+		(void)keep(s, ways[i].what, &timed, i == 0);
 	}
 	return RFL_OK;
 }
 
 /* ---- all ceilings ---- */
 
-static enum rfl_rc measure_cell(struct session *s, struct rfl_gpu_cell *cell, struct rfl_err *err)
+static enum rfl_rc measure_key(struct session *s, struct rfl_err *err)
 {
+	const char *key = ceiling(s)->key;
 	enum rfl_rc rc;
 
-	if (!is_level(cell->key))
-		return measure_compute(s, cell, err);
+	if (!is_level(key))
+		return measure_compute(s, err);
+	ceiling(s)->level.level = key;
+	ceiling(s)->level.scope = "device";
 	if ((rc = rfl_gpu_bench_arrays(s->bench, err)))
 		return rc;
 	s->m->array_bytes = s->bench->array_bytes;
 	s->m->capped = s->bench->capped;
-	if (strcmp(cell->key, "L2") == 0)
-		return measure_l2(s, cell, err);
-	return strcmp(cell->key, "DRAM") == 0 ? measure_dram(s, cell, err)
-					      : measure_link(s, cell, err);
+	if (strcmp(key, "L2") == 0)
+		return measure_l2(s, err);
+	return strcmp(key, "DRAM") == 0 ? measure_dram(s, err) : measure_link(s, err);
+}
+
+/* Measure a ceiling, or set the reason why it has none. Results without a field in the schema are
+ * notes: its other runs, and the size of the arrays. */
+static enum rfl_peak_status measure(struct session *s, const char *key)
+{
+	struct rfl_measurement *m = s->m;
+	struct rfl_arena *a = m->arena;
+	struct rfl_err why = RFL_ERR_INIT;
+	char size[RFL_NUM_MAX];
+
+	s->at = m->n;
+	s->best = 0;
+	(void)rfl_measure_add(m, key);
+	if (measure_key(s, &why) != RFL_OK) {
+		refuse(s, RFL_PEAK_FAILED, why.msg);
+		rfl_log(RFL_LOG_WARN, "%s: %s", key, why.msg);
+	}
+	if (s->best) {
+		ceiling(s)->level.peak = m->all[s->best].level.peak;
+		memmove(&m->all[s->best], &m->all[s->best + 1],
+			(--m->n - s->best) * sizeof(*m->all));
+	}
+	for (const struct rfl_measured_peak *run = ceiling(s) + 1; run < m->all + m->n; run++)
+		rfl_measure_note(m, rfl_arena_printf(a,
+						     "measured: %s, %s: %.4g %s sustained, "
+						     "%.4g in the fastest repeat",
+						     key, run->level.peak.kernel,
+						     run->level.peak.value / 1e9,
+						     is_level(key) ? "GB/s" : rfl_peaks_unit(key),
+						     run->level.peak.stats.max / 1e9));
+	if (strcmp(key, "DRAM") == 0 && m->array_bytes)
+		rfl_measure_note(
+			m,
+			rfl_arena_printf(a, "measured: DRAM, arrays of %s each%s",
+					 rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
+					 m->capped ? ", less than 32 times L2 or 256 MiB, for "
+						     "lack of free device memory"
+						   : ""));
+	return ceiling(s)->level.peak.status;
 }
 
 /* What NVML knows of the device with this UUID, or of the only one. */
-static void add_nvml(struct rfl_gpu_measurement *m)
+static void add_nvml(struct session *s, bool mig)
 {
-	struct rfl_gpus *g = NULL;
+	struct rfl_peaks_env *env = &s->m->env;
+	RFL_AUTOPTR(gpus) g = NULL;
 
 	if (rfl_gpus_new(&g, NULL) != RFL_OK)
 		return;
-	snprintf(m->driver, sizeof(m->driver), "%s", g->driver);
+	env->driver = rfl_arena_strdup(s->m->arena, g->driver);
 	for (size_t i = 0; i < g->n; i++) {
 		char hex[RFL_CUDA_UUID_MAX];
 		size_t len = 0;
@@ -318,30 +380,42 @@ static void add_nvml(struct rfl_gpu_measurement *m)
 			if (isxdigit((unsigned char)*at) && at >= g->gpus[i].uuid + 4)
 				hex[len++] = *at; /* after "GPU-" */
 		hex[len] = '\0';
-		if (strcmp(hex, m->uuid) == 0 || (g->n == 1 && !m->mig))
-			m->power_limit_w = g->gpus[i].power_limit_w;
+		if (strcmp(hex, env->uuid) == 0 || (g->n == 1 && !mig))
+			s->power_limit_w = g->gpus[i].power_limit_w;
 	}
-	rfl_gpus_free(g);
+}
+
+static const char *device_name(const struct rfl_cuda *c)
+{
+	return c->name[0] ? c->name : "NVIDIA GPU";
+}
+
+static const char *version_text(struct rfl_arena *a, int major, int minor)
+{
+	return rfl_arena_printf(a, "%d.%d", major, minor);
 }
 
 static void describe(struct session *s)
 {
 	const struct rfl_cuda *c = s->bench->cuda;
-	struct rfl_gpu_measurement *m = s->m;
+	struct rfl_peaks_env *env = &s->m->env;
+	struct rfl_arena *a = s->m->arena;
+	char uuid[RFL_CUDA_UUID_MAX] = "";
 	size_t bytes = 0;
 
-	snprintf(m->name, sizeof(m->name), "%s", c->name);
-	m->capability = c->capability;
-	m->multiprocessors = c->multiprocessors;
-	m->cuda_version = c->version;
-	m->l2_bytes = c->l2_bytes;
-	m->ecc = c->ecc;
-	m->mig = strstr(c->name, " MIG ") != NULL;
-	m->power_limit_w = NAN;
-	if (c->calls.device_memory(&bytes, c->device) == RFL_CUDA_SUCCESS)
-		m->memory_bytes = (int64_t)bytes;
-	(void)rfl_cuda_uuids(&m->uuid, 1);
-	add_nvml(m);
+	(void)rfl_cuda_uuids(&uuid, 1);
+	if (c->calls.device_memory(&bytes, c->device) != RFL_CUDA_SUCCESS)
+		bytes = 0;
+	env->device = rfl_arena_strdup(a, device_name(c));
+	env->vendor = "NVIDIA";
+	env->capability = version_text(a, c->capability / 10, c->capability % 10);
+	env->units = c->multiprocessors;
+	env->memory_bytes = (int64_t)bytes;
+	env->uuid = rfl_arena_strdup(a, uuid);
+	env->cuda_runtime = version_text(a, c->version / 1000, c->version % 1000 / 10);
+	env->ecc = c->ecc;
+	s->power_limit_w = NAN;
+	add_nvml(s, strstr(c->name, " MIG "));
 }
 
 static bool is_wanted(const struct rfl_gpu_spec *spec, const char *key)
@@ -354,243 +428,52 @@ static bool is_wanted(const struct rfl_gpu_spec *spec, const char *key)
 
 enum rfl_rc rfl_gpu_name(char *out, size_t size, struct rfl_err *err)
 {
-	struct rfl_cuda *c = NULL;
+	RFL_AUTOPTR(cuda) c = NULL;
 	enum rfl_rc rc = rfl_cuda_open(0, NULL, &c, err);
 
 	if (rc == RFL_OK)
-		snprintf(out, size, "%s", c->name[0] ? c->name : "NVIDIA GPU");
-	rfl_cuda_close(c);
+		snprintf(out, size, "%s", device_name(c));
 	return rc;
 }
 
-enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_measurement **ret,
+enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_measurement *m,
 			    struct rfl_err *err)
 {
-	struct session s = { .spec = spec, .m = calloc(1, sizeof(*s.m)) };
+	struct session s = { .spec = spec, .m = m };
 	const double start_s = rfl_clock_s();
 	size_t measured = 0, unsupported = 0;
 	enum rfl_rc rc;
 
-	if (s.m) {
-		s.m->runs = rfl_alloc_array(RUNS_MAX, sizeof(*s.m->runs));
-		s.m->cells = rfl_alloc_array(RFL_ARRAY_LEN(rfl_gpu_keys), sizeof(*s.m->cells));
-	}
-	if (!s.m || !s.m->runs || !s.m->cells) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "measurement: out of memory");
-		goto done;
-	}
 	if ((rc = rfl_gpu_bench_open(spec->repeats, spec->sustained_s, &s.bench, err)))
 		goto done;
 	describe(&s);
 	for (size_t i = 0; rfl_gpu_keys[i]; i++)
-		if (is_wanted(spec, rfl_gpu_keys[i]))
-			s.m->cells[s.m->ncells++] =
-				(struct rfl_gpu_cell){ .key = rfl_gpu_keys[i], .best = SIZE_MAX };
-	for (; s.done < (int)s.m->ncells; s.done++) {
-		struct rfl_gpu_cell *cell = &s.m->cells[s.done];
-		struct rfl_err why = RFL_ERR_INIT;
+		s.wanted += is_wanted(spec, rfl_gpu_keys[i]);
+	for (size_t i = 0; rfl_gpu_keys[i]; i++) {
+		enum rfl_peak_status status;
 
-		rc = measure_cell(&s, cell, &why);
-		if (rc == RFL_ENOMEM) {
-			rc = rfl_err_pass(err, &why);
-			goto done;
-		}
-		if (rc != RFL_OK) {
-			cell->best = SIZE_MAX;
-			refuse(cell, "failed", why.msg);
-			rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, why.msg);
-		}
-		measured += cell->best != SIZE_MAX;
-		unsupported += cell->best == SIZE_MAX && strcmp(cell->status, "unsupported") == 0;
+		if (!is_wanted(spec, rfl_gpu_keys[i]))
+			continue;
+		status = measure(&s, rfl_gpu_keys[i]);
+		measured += status == RFL_PEAK_MEASURED;
+		unsupported += status == RFL_PEAK_UNSUPPORTED;
+		s.done++;
 	}
 	if (s.no_matmul.rc)
-		rfl_log(RFL_LOG_WARN, "products of matrices are not measured: %s", s.no_matmul.msg);
-	if (measured == 0 && (unsupported == 0 || unsupported < s.m->ncells)) {
+		rfl_log(RFL_LOG_WARN, "GEMMs are not measured: %s", s.no_matmul.msg);
+	if (measured == 0 && (unsupported == 0 || unsupported < s.wanted)) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing could be measured: %s",
-			      s.m->ncells > 0 ? s.m->cells[0].reason : "no ceiling was selected");
+			      m->n > 0 ? m->all[0].level.peak.reason : "no ceiling was selected");
 		goto done;
 	}
-	rfl_clock_iso(s.m->measured_at);
-	s.m->seconds = rfl_clock_s() - start_s;
-	*ret = s.m;
-	s.m = NULL;
-	rc = RFL_OK;
+	if (m->env.ecc)
+		rfl_measure_note(m, RFL_PEAKS_NOTE_ECC);
+	if (strstr(s.bench->cuda->name, " MIG "))
+		rfl_measure_note(m, "measured: a MIG instance; clocks, power and temperature "
+				    "describe the whole GPU");
+	m->seconds = rfl_clock_s() - start_s;
 done:
 	rfl_gpu_matmul_close(&s.matmul);
 	rfl_gpu_bench_close(s.bench);
-	rfl_gpu_measurement_free(s.m);
 	return rc;
-}
-
-void rfl_gpu_measurement_free(struct rfl_gpu_measurement *m)
-{
-	if (!m)
-		return;
-	free(m->runs);
-	free(m->cells);
-	free(m);
-}
-
-/* ---- as JSON ---- */
-
-/* A number, or NULL (to be left out) if it is unknown. */
-static json_t *real(double value, double unit)
-{
-	return isnan(value) ? NULL : json_real(round(value / unit * 10) / 10);
-}
-
-/* The throttle reasons as a list; NULL if they are not reported. */
-static json_t *reasons_json(const struct rfl_gpu_samples *samples)
-{
-	json_t *list = samples->throttle_known ? json_array() : NULL;
-	char words[256];
-
-	rfl_throttle_words(samples->throttle_bits, words, sizeof(words));
-	for (char *at = words; list && *at;) {
-		const size_t len = strcspn(at, ",");
-
-		(void)json_array_append_new(list, json_stringn(at, len));
-		at += len + strspn(at + len, ", ");
-	}
-	return list;
-}
-
-static json_t *conditions_json(const struct rfl_gpu_measurement *m, const struct rfl_gpu_run *run)
-{
-	const struct rfl_gpu_samples *samples = &run->timed.samples;
-
-	return json_pack("{s:f, s:o*, s:o*, s:o*, s:o*, s:o*}", "sustained_s",
-			 round(run->timed.seconds * 1e3) / 1e3, "clock_mhz",
-			 real(samples->sm_clock_mean_hz, 1e6), "power_w",
-			 real(samples->power_mean_w, 1), "power_limit_w", real(m->power_limit_w, 1),
-			 "temp_c", real(samples->temperature_max_c, 1), "throttle_reasons",
-			 reasons_json(samples));
-}
-
-static json_t *method_json(const struct rfl_gpu_measurement *m, const struct rfl_gpu_run *run)
-{
-	const bool memory = run->working_set_bytes > 0;
-
-	return json_pack("{s:s, s:s, s:s, s:s*, s:o*, s:o*, s:s*, s:s*, s:o*}", "kernel", run->what,
-			 "tool", "roofline " RFL_VERSION, "measured_at", m->measured_at,
-			 "bytes_counted", memory ? "explicit" : NULL, "working_set_bytes",
-			 memory ? json_integer(run->working_set_bytes) : NULL, "accumulators",
-			 run->accumulators ? json_integer(run->accumulators) : NULL, "accumulate",
-			 run->accumulate, "input",
-			 run->random ? "random"
-			 : memory    ? "ones"
-				     : NULL,
-			 "shape",
-			 run->n ? json_pack("[I, I, I]", (json_int_t)run->n, (json_int_t)run->n,
-					    (json_int_t)run->n)
-				: NULL);
-}
-
-static json_t *ceiling_json(const struct rfl_gpu_measurement *m, const struct rfl_gpu_cell *cell)
-{
-	const struct rfl_gpu_run *run;
-
-	if (cell->best == SIZE_MAX)
-		return rfl_measure_no_ceiling(cell->status, cell->reason);
-	run = &m->runs[cell->best];
-	return rfl_measure_ceiling(run->timed.sustained, &run->timed.stats, 1, method_json(m, run),
-				   conditions_json(m, run));
-}
-
-/* The working sets that were tried for a level. NULL if there are none. */
-static json_t *sweep_json(const struct rfl_gpu_measurement *m, const struct rfl_gpu_cell *cell)
-{
-	json_t *list = NULL;
-
-	for (const struct rfl_gpu_run *run = m->runs; run < m->runs + m->nruns; run++) {
-		if (!run->sweep || run->key != cell->key)
-			continue;
-		list = list ? list : json_array();
-		if (json_array_append_new(list, json_pack("{s:s, s:I, s:o}", "scope", "device",
-							  "working_set_bytes",
-							  (json_int_t)run->working_set_bytes, "gbs",
-							  rfl_measure_rate(run->timed.stats.max))))
-			break;
-	}
-	return list;
-}
-
-/* Notes on results without a field in the schema: all runs that are not the ceiling and the size of
- * the arrays, each after its key, and the device. */
-static json_t *notes_json(const struct rfl_gpu_measurement *m)
-{
-	json_t *notes = json_array();
-	char size[RFL_NUM_MAX];
-
-	for (const struct rfl_gpu_cell *cell = m->cells; cell < m->cells + m->ncells; cell++) {
-		for (size_t j = 0; j < m->nruns; j++) {
-			const struct rfl_gpu_run *run = &m->runs[j];
-
-			if (run->key == cell->key && !run->sweep && j != cell->best)
-				(void)json_array_append_new(
-					notes,
-					json_sprintf("measured: %s, %s: %.4g %s sustained, %.4g in "
-						     "the fastest repeat",
-						     run->key, run->what,
-						     run->timed.sustained / 1e9,
-						     rfl_gpu_unit(run->key),
-						     run->timed.stats.max / 1e9));
-		}
-		if (strcmp(cell->key, "DRAM") == 0 && m->array_bytes)
-			(void)json_array_append_new(
-				notes,
-				json_sprintf(
-					"measured: DRAM, arrays of %s each%s",
-					rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
-					m->capped ? ", less than 32 times L2 or 256 MiB, for "
-						    "lack of free device memory"
-						  : ""));
-	}
-	if (m->ecc)
-		(void)json_array_append_new(notes, json_string(RFL_PEAKS_NOTE_ECC));
-	if (m->mig)
-		(void)json_array_append_new(
-			notes,
-			json_string("measured: a MIG instance; clocks, power and temperature "
-				    "are those of the whole GPU"));
-	return notes;
-}
-
-json_t *rfl_gpu_measurement_json(const struct rfl_gpu_measurement *m)
-{
-	json_t *compute = json_object(), *memory = json_array();
-	bool ok = compute && memory;
-
-	for (size_t i = 0; i < m->ncells && ok; i++) {
-		const struct rfl_gpu_cell *cell = &m->cells[i];
-		const bool is_l2 = strcmp(cell->key, "L2") == 0;
-
-		if (!is_level(cell->key))
-			ok = json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
-		else
-			ok = json_array_append_new(
-				     memory,
-				     json_pack("{s:s, s:s, s:o*, s:o, s:o*}", "level", cell->key,
-					       "scope", "device", "capacity_bytes",
-					       is_l2 && m->l2_bytes ? json_integer(m->l2_bytes)
-								    : NULL,
-					       "gbs", ceiling_json(m, cell), "sweep",
-					       sweep_json(m, cell))) == 0;
-	}
-	ok = ok && rfl_measure_complete(compute, memory, "device");
-	if (!ok) {
-		json_decref(compute);
-		json_decref(memory);
-		return NULL;
-	}
-	return json_pack("{s:s, s:{s:s, s:s, s:o, s:o*, s:o*, s:s*}, s:{s:s*, s:o}, s:o, s:o, s:o}",
-			 "kind", "gpu", "device", "name", m->name, "vendor", "NVIDIA",
-			 "compute_capability",
-			 json_sprintf("%d.%d", m->capability / 10, m->capability % 10), "units",
-			 m->multiprocessors ? json_integer(m->multiprocessors) : NULL,
-			 "memory_bytes", m->memory_bytes ? json_integer(m->memory_bytes) : NULL,
-			 "uuid", m->uuid[0] ? m->uuid : NULL, "host", "driver",
-			 m->driver[0] ? m->driver : NULL, "cuda_runtime",
-			 json_sprintf("%d.%d", m->cuda_version / 1000, m->cuda_version % 1000 / 10),
-			 "compute", compute, "memory", memory, "notes", notes_json(m));
 }

@@ -5,14 +5,12 @@
 #include "peaks/import.h"
 
 #include <fnmatch.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/csv.h"
 #include "base/file.h"
-#include "peaks/measure.h"
 #include "peaks/rules.h"
 
 /* In the order of detection. */
@@ -20,11 +18,6 @@ static const struct rfl_peaks_format *const formats[] = {
 	&rfl_peaks_format_ert,    &rfl_peaks_format_likwid,      &rfl_peaks_format_rocprof,
 	&rfl_peaks_format_clpeak, &rfl_peaks_format_nvbandwidth,
 };
-
-const struct rfl_peaks_format *rfl_peaks_format_at(size_t i)
-{
-	return i < RFL_ARRAY_LEN(formats) ? formats[i] : NULL;
-}
 
 const char *const rfl_peaks_format_names[] = { "ert",    "likwid-bench", "rocprof-compute",
 					       "clpeak", "nvbandwidth",  NULL };
@@ -139,7 +132,8 @@ static json_t *find_cell(struct rfl_peaks_import *in, const char *base, const ch
 enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, const char *name,
 				 double value, int threads)
 {
-	json_t *cell = find_cell(in, key, name, threads), *new;
+	json_t *cell = find_cell(in, key, name, threads);
+	json_auto_t *new = NULL;
 
 	if (!cell)
 		return RFL_OK;
@@ -157,14 +151,14 @@ enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, c
 		return rfl_peaks_import_refuse(in, "'%s' is not UTF-8 text", name);
 	json_object_clear(cell);
 	json_object_update(cell, new);
-	json_decref(new);
 	return RFL_OK;
 }
 
 enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const char *name,
 				   const char *status, const char *reason)
 {
-	json_t *cell = find_cell(in, rfl_peaks_import_key(in, name), name, 0), *new;
+	json_t *cell = find_cell(in, rfl_peaks_import_key(in, name), name, 0);
+	json_auto_t *new = NULL;
 
 	if (!cell || json_object_size(cell) > 0)
 		return RFL_OK;
@@ -173,7 +167,6 @@ enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const char *name
 	if (!new)
 		return rfl_peaks_import_refuse(in, "'%s' is not UTF-8 text", reason);
 	json_object_update(cell, new);
-	json_decref(new);
 	return RFL_OK;
 }
 
@@ -183,7 +176,7 @@ enum rfl_rc rfl_peaks_import_csv(struct rfl_peaks_import *in, const char *const 
 				 enum rfl_rc (*row)(struct rfl_peaks_import *in,
 						    const struct rfl_csv *csv, const int *at))
 {
-	struct rfl_csv *csv = NULL;
+	RFL_AUTOPTR(csv) csv = NULL;
 	bool more = true;
 	enum rfl_rc rc = rfl_csv_open_text(in->text.at, in->text.len, in->name, &csv, in->err);
 
@@ -195,17 +188,15 @@ enum rfl_rc rfl_peaks_import_csv(struct rfl_peaks_import *in, const char *const 
 			     : rfl_peaks_import_refuse(
 				       in, "line %zu: %zu fields, but the header has %zu",
 				       csv->line, csv->nfields, csv->ncolumns);
-	rfl_csv_close(csv);
 	return rc;
 }
 
 static enum rfl_rc find_format(struct rfl_peaks_import *in)
 {
 	const char *from = in->options->from;
-	struct rfl_buf list;
+	RFL_AUTO(buf) list = { .len = 0 };
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&list, 0);
 	in->format = NULL;
 	for (size_t i = 0; !in->format && i < RFL_ARRAY_LEN(formats); i++) {
 		if (from ? strcmp(formats[i]->name, from) == 0 : formats[i]->detect(in->text))
@@ -215,7 +206,6 @@ static enum rfl_rc find_format(struct rfl_peaks_import *in)
 	if (!in->format)
 		rc = rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
 					     rfl_buf_str(&list));
-	rfl_buf_fini(&list);
 	return rc;
 }
 
@@ -223,12 +213,11 @@ static enum rfl_rc find_format(struct rfl_peaks_import *in)
 static enum rfl_rc check_devices(const struct rfl_peaks_import *in)
 {
 	size_t taken = 0;
-	struct rfl_buf list;
+	RFL_AUTO(buf) list = { .len = 0 };
 	const char *id;
 	json_t *value;
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&list, 0);
 	json_object_foreach(in->devices, id, value)
 	{
 		taken += json_is_true(value);
@@ -238,34 +227,36 @@ static enum rfl_rc check_devices(const struct rfl_peaks_import *in)
 		rc = rfl_fail(in->err, RFL_EINVAL, 0, "%s: the file has the devices %s; select %s",
 			      in->name, rfl_buf_str(&list),
 			      in->options->select ? "one of them" : "one with --select");
-	rfl_buf_fini(&list);
 	return rc;
 }
 
 enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
 				  struct rfl_err *err)
 {
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, 0);
 	in->name = path;
 	in->err = err;
 	json_object_clear(in->devices);
 	rc = rfl_file_read(path, &text, err);
 	if (rc != RFL_OK)
-		goto done;
+		return rc;
 	in->text = (struct rfl_span){ .at = rfl_buf_str(&text), .len = text.len };
 	rc = find_format(in);
 	if (rc != RFL_OK)
-		goto done;
+		return rc;
 	snprintf(in->tool, sizeof(in->tool), "%s", in->format->tool);
 	rc = in->format->read(in);
 	if (rc == RFL_OK)
 		rc = check_devices(in);
-done:
-	rfl_buf_fini(&text);
 	return rc;
+}
+
+static json_t *absent(void)
+{
+	return json_pack("{s:s, s:n, s:s}", "status", "unknown", "value", "reason",
+			 "not in the imported files");
 }
 
 enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret,
@@ -274,24 +265,21 @@ enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret
 	const char *device = in->options->device ? in->options->device
 			     : *in->device       ? in->device
 						 : RFL_PEAKS_NO_DEVICE;
-	const char *const absent = "not in the imported files";
 	json_t *compute, *memory;
 
 	if (json_object_size(in->compute) == 0 && json_array_size(in->memory) == 0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: no name in the file is that of a known "
-				"ceiling; see docs/peaks.md",
+				"%s: the file names no known ceiling; see docs/reference/peaks.md",
 				in->name);
 	compute = json_deep_copy(in->compute);
 	memory = json_deep_copy(in->memory);
 	/* both must have an entry */
 	if (json_object_size(compute) == 0)
-		json_object_set_new(compute, "fp32.vector",
-				    rfl_measure_no_ceiling("unknown", absent));
+		json_object_set_new(compute, "fp32.vector", absent());
 	if (json_array_size(memory) == 0)
-		json_array_append_new(memory, json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
-							is_gpu(in) ? "device" : "node", "gbs",
-							rfl_measure_no_ceiling("unknown", absent)));
+		json_array_append_new(memory,
+				      json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
+						is_gpu(in) ? "device" : "node", "gbs", absent()));
 	*ret = json_pack("{s:s, s:{s:s}, s:o, s:o}", "kind", is_gpu(in) ? "gpu" : "cpu", "device",
 			 "name", device, "compute", compute, "memory", memory);
 	return *ret ? RFL_OK : rfl_peaks_import_refuse(in, "'%s' is not UTF-8 text", device);

@@ -59,10 +59,7 @@ struct rfl_peaks_format {
 extern const struct rfl_peaks_format rfl_peaks_format_ert, rfl_peaks_format_likwid,
 	rfl_peaks_format_rocprof, rfl_peaks_format_clpeak, rfl_peaks_format_nvbandwidth;
 
-/** The i-th format, or NULL. */
-const struct rfl_peaks_format *rfl_peaks_format_at(size_t i);
-
-/** The names of the formats, in this order; ends with NULL. */
+/** The names of the formats, in the order of detection; ends with NULL. */
 extern const char *const rfl_peaks_format_names[];
 
 /** @param options  borrowed */
@@ -82,7 +79,7 @@ enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret
 
 /** An environment as the roofline.json of the Empirical Roofline Toolkit.
  * @param skipped  ", "-separated cells that this file cannot hold are appended
- * @return a new reference; NULL if out of memory */
+ * @return a new reference */
 json_t *rfl_peaks_export_ert(const struct rfl_peaks_env *env, struct rfl_buf *skipped);
 
 /* --- for the formats --- */
@@ -104,7 +101,7 @@ const char *rfl_peaks_import_key(const struct rfl_peaks_import *in, const char *
 
 /* Take a rate in GFLOP/s or GB/s.
  * @param key      NULL: list the name as ignored
- * @param threads  0: unknown; with 1, the key is that of one core */
+ * @param threads  0: unknown; with 1, the key has the suffix .1core */
 enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, const char *name,
 				 double value, int threads);
 

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "peaks/import.h"
 
-/* "test/metric". On CPUs, tests end with an instruction set. Tests of matrix units accumulate in
+/* "test/metric". On CPUs, tests end with an instruction set. Tests of Tensor Cores accumulate in
  * FP32 unless they say otherwise. */
 static const struct rfl_peaks_name names[] = {
 	{ "single_precision_compute*", "fp32.vector" },
@@ -82,7 +82,7 @@ static enum rfl_rc take(struct rfl_peaks_import *in, const char *const text[FIEL
 	char name[160];
 	size_t u = 0;
 
-	/* on Apple chips, processor and GPU have the same name */
+	/* on Apple chips, CPU and GPU have the same name */
 	if (!rfl_peaks_import_device(in, cpu ? "CPU" : text[DEVICE], text[DEVICE]))
 		return RFL_OK;
 	in->gpu = !cpu;
@@ -232,7 +232,7 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 {
 	const json_t *entries, *entry, *value;
 	const char *text[FIELDS] = { NULL };
-	json_t *root = NULL;
+	json_auto_t *root = NULL;
 	char number[16];
 	int at[FIELDS];
 	enum rfl_rc rc;
@@ -267,7 +267,6 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 		if (rc == RFL_OK)
 			rc = take(in, text, json_number_value(value));
 	}
-	json_decref(root);
 	return rc;
 }
 

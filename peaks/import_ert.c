@@ -1,6 +1,5 @@
 /* import_ert.c - roofline.json of the Empirical Roofline Toolkit, read and written. Its kernel is
- * compiled C: rates can be below those of loops in assembly. */
-#include <math.h>
+ * compiled C: rates can be below loops in assembly. */
 #include <string.h>
 
 #include "base/json.h"
@@ -31,7 +30,7 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	static const char *const parts[] = { "gflops", "gbytes" };
 	const json_t *data, *empirical;
 	const char *name;
-	json_t *root = NULL;
+	json_auto_t *root = NULL;
 	double value;
 	enum rfl_rc rc = rfl_json_loads(in->text.at, in->text.len, in->name, &root, in->err);
 
@@ -52,7 +51,6 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 							  value, 0);
 		}
 	}
-	json_decref(root);
 	return rc;
 }
 
@@ -87,7 +85,7 @@ json_t *rfl_peaks_export_ert(const struct rfl_peaks_env *env, struct rfl_buf *sk
 	for (size_t i = 0; i < env->nlevels; i++) {
 		const struct rfl_peak_level *l = &env->levels[i];
 		const struct rfl_peaks_name *n = names;
-		/* ERT's rates are those of the whole machine */
+		/* ERT's rates are for the whole machine */
 		const double cores = strcmp(l->scope, "core") != 0 ? 1 : env->units;
 
 		while (n->name && strcmp(n->key, strcmp(l->level, "HBM") ? l->level : "DRAM") != 0)

@@ -57,7 +57,8 @@ static enum rfl_rc read_test(struct rfl_peaks_import *in, const json_t *test, co
 		if (!text || !rfl_span_number(rfl_span_of(text), &value))
 			rc = rfl_peaks_import_refuse(in, "%s: '%s' is not a number", name,
 						     text ? text : "null");
-		else /* of a copy, nvbandwidth counts the bytes once, but memory reads and writes */
+		else /* nvbandwidth counts the bytes of a copy once, but memory reads and writes
+			them */
 			rc = rfl_peaks_import_put(in, rfl_peaks_import_key(in, name), name,
 						  strcmp(name, LOCAL_COPY) == 0 ? 2 * value : value,
 						  0);
@@ -68,7 +69,7 @@ static enum rfl_rc read_test(struct rfl_peaks_import *in, const json_t *test, co
 static enum rfl_rc read_file(struct rfl_peaks_import *in)
 {
 	const json_t *top, *tests;
-	json_t *root = NULL;
+	json_auto_t *root = NULL;
 	enum rfl_rc rc = rfl_json_loads(in->text.at, in->text.len, in->name, &root, in->err);
 
 	if (rc != RFL_OK)
@@ -82,7 +83,6 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	for (size_t i = 0; rc == RFL_OK && i < json_array_size(tests); i++)
 		rc = read_test(in, json_array_get(tests, i),
 			       json_object_get(top, "GPU Device list"));
-	json_decref(root);
 	return rc;
 }
 

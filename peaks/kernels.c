@@ -1,6 +1,6 @@
 /*
  * kernels.c - the table of loops, with a check whether each can run here, and array loops in C for
- * processors without assembly loops. There are no chains in C, because a compiler may not keep them
+ * CPUs without assembly loops. There are no chains in C, because a compiler may not keep them
  * in registers.
  */
 #include "peaks/kernels.h"
@@ -64,12 +64,12 @@ static void rfl_kernel__triad_plain(struct rfl_kernel_arrays *k)
 #ifdef RFL_KERNELS_X86
 #define X86(fn) .missing = NULL, fn
 #else
-#define X86(fn) .missing = "built for another processor; needs x86-64"
+#define X86(fn) .missing = "built for another CPU; needs x86-64"
 #endif
 #ifdef RFL_KERNELS_ARM
 #define ARM(fn) .missing = NULL, fn
 #else
-#define ARM(fn) .missing = "built for another processor; needs 64-bit Arm"
+#define ARM(fn) .missing = "built for another CPU; needs 64-bit Arm"
 #endif
 /* `width` is the number of doubles per register; an iteration uses eight registers. */
 #define ARRAY_ROW(loop, LOOP_KIND, TEXT, family, ISA, bits, width, nt, is_fused, streams, flops, \
@@ -147,10 +147,10 @@ static const struct rfl_peak_kernel kernels[] = {
 	FP_ROWS(nofma_avx512, "24 chains of multiply and add, AVX-512", "vector", "avx512",
 		BITS_AVX512, 64, 24, X86, .modifier = "nofma"),
 	FMAADD_ROWS(avx512, "AVX-512", BITS_AVX512, 64, 24, X86),
-	CHAIN_ROW(bf16_amx, "6 tiles of matrix products, AMX_BF16", "bf16", "fp32", "matrix", "amx",
+	CHAIN_ROW(bf16_amx, "6 chains of tile products, AMX_BF16", "bf16", "fp32", "matrix", "amx",
 		  BITS_AMX | RFL_ISA_BIT(AMX_BF16), 256, 32, 6, X86, FUSED),
-	CHAIN_ROW(int8_amx, "6 tiles of matrix products, AMX_INT8", "int8", "int32", "matrix",
-		  "amx", BITS_AMX | RFL_ISA_BIT(AMX_INT8), 256, 64, 6, X86, FUSED),
+	CHAIN_ROW(int8_amx, "6 chains of tile products, AMX_INT8", "int8", "int32", "matrix", "amx",
+		  BITS_AMX | RFL_ISA_BIT(AMX_INT8), 256, 64, 6, X86, FUSED),
 	ARRAY_ROWS(avx2, "AVX2", BITS_AVX2, 4, true, X86),
 	FP_ROWS(avx2, "12 chains of FMA, AVX2", "vector", "avx2", BITS_AVX2, 32, 12, X86, FUSED),
 	FMAADD_ROWS(avx2, "AVX2", BITS_AVX2, 32, 12, X86),
@@ -172,10 +172,10 @@ static const struct rfl_peak_kernel kernels[] = {
 		  BITS_NEON | RFL_ISA_BIT(ARM_FP16), 8, 1, 24, ARM, FUSED),
 	CHAIN_ROW(int8_neon, "24 chains of dot products, SDOT", "int8", "int32", "vector", "neon",
 		  BITS_NEON | RFL_ISA_BIT(ARM_DOTPROD), 4, 4, 24, ARM, FUSED),
-	CHAIN_ROW(bf16_mmla, "24 chains of matrix products, BFMMLA", "bf16", "fp32", "matrix",
-		  "mmla", BITS_NEON | RFL_ISA_BIT(ARM_BF16), 4, 4, 24, ARM, FUSED),
-	CHAIN_ROW(int8_mmla, "24 chains of matrix products, SMMLA", "int8", "int32", "matrix",
-		  "mmla", BITS_NEON | RFL_ISA_BIT(ARM_I8MM), 4, 8, 24, ARM, FUSED),
+	CHAIN_ROW(bf16_mmla, "24 chains of tile products, BFMMLA", "bf16", "fp32", "matrix", "mmla",
+		  BITS_NEON | RFL_ISA_BIT(ARM_BF16), 4, 4, 24, ARM, FUSED),
+	CHAIN_ROW(int8_mmla, "24 chains of tile products, SMMLA", "int8", "int32", "matrix", "mmla",
+		  BITS_NEON | RFL_ISA_BIT(ARM_I8MM), 4, 8, 24, ARM, FUSED),
 	FP_ROWS(nofma_neon, "24 chains of multiply and add, NEON", "vector", "neon", BITS_NEON, 16,
 		24, ARM, .modifier = "nofma"),
 	FMAADD_ROWS(neon, "NEON", BITS_NEON, 16, 24, ARM),
@@ -212,7 +212,7 @@ enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k, struct rfl_er
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "kernel '%s': %s", k->name, k->missing);
 	if (*rfl_peak_kernel_lacking(k, lacking))
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"kernel '%s': needs %s, which this processor or its operating "
+				"kernel '%s': needs %s, which this CPU or its operating "
 				"system does not support",
 				k->name, lacking);
 	return k->needs & BITS_AMX ? rfl_isa_permit_tiles(err) : RFL_OK;
@@ -234,7 +234,7 @@ bool rfl_peak_kernel_measures(const struct rfl_peak_kernel *k, const char *key)
 }
 
 /* Fill an array with numbers that are exact in their type: `odd` at odd places, else `even`.
- * Processors with these loops are little-endian. */
+ * CPUs with these loops are little-endian. */
 static void fill(unsigned char *array, size_t bytes, const char *type, double even, double odd)
 {
 	static const struct {

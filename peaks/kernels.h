@@ -1,5 +1,5 @@
 /*
- * kernels.h - the loops that measure the ceilings of a processor. A loop that cannot run here is
+ * kernels.h - the loops that measure the ceilings of a CPU. A loop that cannot run here is
  * still listed, with the reason.
  *
  * On x86-64 and 64-bit Arm, loops are in assembly, so that ceilings do not depend on compiler
@@ -35,7 +35,7 @@ struct rfl_kernel_arrays {
 
 /** Accumulators in registers, loaded from `x` and stored back after the last iteration. In each
  * iteration every accumulator is updated once, with the same two operands:
- * x = x * a + b (NEON: x = x + a * b), or for dot and matrix products x = x + a * b. A loop with
+ * x = x * a + b (NEON: x = x + a * b), or for dot and tile products x = x + a * b. A loop with
  * additions has one more, x = a + b, as often as there are others: nothing waits for it. */
 struct rfl_kernel_chains {
 	/** the accumulators one after the other, each `step` numbers of type `accumulate` */

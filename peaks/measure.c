@@ -1,5 +1,5 @@
 /*
- * measure.c - selects the loops for each ceiling and judges the results.
+ * measure.c - selects the loops for each ceiling.
  *
  * For each ceiling, all loops that can run here compete: the widest family runs in full; each other
  * loop gets a short trial, and a full run if it comes close. The ceiling is the fastest repeat of
@@ -9,22 +9,13 @@
 #include "peaks/measure.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "peaks/bench.h"
-#include "peaks/doubts.h"
 #include "peaks/measure_parts.h"
-
-#define OTHERS 0.10 /* share of the machine that other programs may use */
-#define STOLEN 0.02 /* share of the time that the hypervisor may withhold */
 
 const char *const rfl_measure_keys[] = { "fp32.vector",
 					 "fp64.vector",
@@ -59,7 +50,7 @@ const char *const rfl_measure_keys[] = { "fp32.vector",
 					 "fp16.gemm",
 					 NULL };
 
-/* Keys that are memory levels, and their scopes; that of a cache depends on who shares it. */
+/* Keys that are memory levels, and their scopes; the scope of a cache depends on who shares it. */
 static const struct {
 	const char *key, *level, *scope;
 } levels[] = {
@@ -71,18 +62,20 @@ static const struct {
 
 bool rfl_measure__serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
 {
-	const bool measures = !cell->level            ? rfl_peak_kernel_measures(k, cell->key)
-			      : cell->level[0] == 'L' ? k->kind == RFL_LOOP_READ
-						      : k->kind != RFL_LOOP_CHAIN;
+	const char *level = cell->as.level;
+	const bool measures = !level            ? rfl_peak_kernel_measures(k, cell->key)
+			      : level[0] == 'L' ? k->kind == RFL_LOOP_READ
+						: k->kind != RFL_LOOP_CHAIN;
 
 	return measures && rfl_peak_kernel_probe(k, NULL) == RFL_OK;
 }
 
 /* Run all loops that compete for a ceiling and set cell->best. Loops in C are used only on
- * processors without loops in assembly. */
-static enum rfl_rc compete(struct rfl_session *s, struct rfl_measured_cell *cell, const char *first,
-			   int threads, struct rfl_err *err)
+ * CPUs without loops in assembly. */
+static enum rfl_rc compete(struct rfl_session *s, const char *first, int threads,
+			   struct rfl_err *err)
 {
+	struct rfl_measured_cell *cell = s->cell;
 	const struct rfl_peak_kernel *k;
 	enum rfl_rc rc;
 	size_t run;
@@ -103,7 +96,7 @@ static enum rfl_rc compete(struct rfl_session *s, struct rfl_measured_cell *cell
 			rc = rfl_measure__run(s, what, &run, err);
 		if (rc != RFL_OK)
 			return rc;
-		if (s->m->runs[run].kind == RFL_RUN_FULL &&
+		if (s->runs[run].kind == RFL_RUN_FULL &&
 		    rfl_measure__fastest(s, run) > rfl_measure__fastest(s, cell->best))
 			cell->best = run;
 	}
@@ -112,42 +105,44 @@ static enum rfl_rc compete(struct rfl_session *s, struct rfl_measured_cell *cell
 
 /* --- all ceilings --- */
 
-/* Set the reason why no loop can measure a ceiling: the processor lacks the instructions of each,
- * or there are no loops for this kind of processor. */
-static void explain(struct rfl_measured_cell *cell)
+/* Set the reason why no loop can measure a ceiling: the CPU lacks the instructions of each,
+ * or there are no loops for this kind of CPU. */
+static void explain(const struct rfl_session *s)
 {
+	const struct rfl_measured_cell *cell = s->cell;
+	struct rfl_peak *peak = &s->cell->as.peak;
 	const struct rfl_peak_kernel *k;
-	struct rfl_buf lacking;
+	const char *lacking = NULL;
 
-	rfl_buf_init(&lacking, 0);
+	rfl_measure__unknown(s, "no loop can run on this CPU ('roofline list' gives the "
+				"reasons); set the ceiling with 'roofline peaks set'");
 	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
 		char names[RFL_PEAK_LACKING_MAX];
 		struct rfl_err why = RFL_ERR_INIT;
 
-		if (k->missing || cell->level || !rfl_peak_kernel_measures(k, cell->key))
+		if (k->missing || cell->as.level || !rfl_peak_kernel_measures(k, cell->key))
 			continue;
-		cell->unsupported = true;
 		(void)!rfl_peak_kernel_probe(k, &why);
-		snprintf(cell->reason, sizeof(cell->reason), "%.250s", why.msg);
+		rfl_measure_none(peak, RFL_PEAK_UNSUPPORTED,
+				 rfl_arena_strdup(s->m->arena, why.msg));
 		if (*rfl_peak_kernel_lacking(k, names))
-			rfl_buf_printf(&lacking, "%s%s", lacking.len ? " or " : "", names);
+			lacking = rfl_arena_printf(s->m->arena, "%s%s%s", lacking ? lacking : "",
+						   lacking ? " or " : "", names);
 	}
-	if (lacking.len)
-		snprintf(cell->reason, sizeof(cell->reason),
-			 "needs %s, which this processor or its operating system does not support",
-			 rfl_buf_str(&lacking));
-	else if (!cell->unsupported)
-		snprintf(cell->reason, sizeof(cell->reason),
-			 "no loop can run on this processor ('roofline list' gives the reasons); "
-			 "set the ceiling with 'roofline peaks set'");
-	rfl_buf_fini(&lacking);
+	if (lacking)
+		peak->reason = rfl_arena_printf(s->m->arena,
+						"needs %s, which this CPU or its operating "
+						"system does not support",
+						lacking);
 }
 
 /* Measure a ceiling, or set the reason why it has none. */
-static enum rfl_rc measure_cell(struct rfl_session *s, struct rfl_measured_cell *cell,
-				struct rfl_err *err)
+static enum rfl_rc measure_cell(struct rfl_session *s, struct rfl_err *err)
 {
-	const bool main_memory = cell->level && cell->level[0] != 'L';
+	const struct rfl_measured_cell *cell = s->cell;
+	const struct rfl_bench *b = s->bench;
+	const bool cache = cell->as.level && cell->as.level[0] == 'L';
+	const bool main_memory = cell->as.level && !cache;
 	const bool whole = main_memory && strcmp(cell->key, "DRAM") == 0;
 	const struct rfl_peak_kernel *k;
 	const char *first = NULL; /* first family that can run here */
@@ -158,61 +153,32 @@ static enum rfl_rc measure_cell(struct rfl_session *s, struct rfl_measured_cell 
 		if (rfl_measure__serves(k, cell))
 			first = k->isa;
 	if (!first) {
-		explain(cell);
+		explain(s);
 		return RFL_OK;
 	}
-	if (cell->level && !main_memory)
-		return rfl_measure__sweep(s, cell, first, err);
-	if (main_memory && s->bench->array_bytes < s->m->llc_bytes) { /* would measure the caches */
-		snprintf(cell->reason, sizeof(cell->reason),
-			 "the available memory allows arrays of %s, less than the last-level "
-			 "caches (%s%s); set the ceiling with 'roofline peaks set'",
-			 rfl_num_bytes((double)s->bench->array_bytes, has, sizeof(has)),
-			 s->m->llc_assumed ? "unknown, assumed " : "",
-			 rfl_num_bytes((double)s->m->llc_bytes, needs, sizeof(needs)));
+	if (cache)
+		return rfl_measure__sweep(s, first, err);
+	if (main_memory && b->array_bytes < b->llc_bytes) { /* would measure the caches */
+		rfl_measure__unknown(
+			s, rfl_arena_printf(
+				   s->m->arena,
+				   "the available memory allows arrays of %s, less than the "
+				   "last-level caches (%s%s); set the ceiling with 'roofline peaks "
+				   "set'",
+				   rfl_num_bytes((double)b->array_bytes, has, sizeof(has)),
+				   s->llc_assumed ? "unknown, assumed " : "",
+				   rfl_num_bytes((double)b->llc_bytes, needs, sizeof(needs))));
 		if (!s->planning)
-			rfl_log(RFL_LOG_WARN, "%s is not measured: %s", cell->key, cell->reason);
+			rfl_log(RFL_LOG_WARN, "%s is not measured: %s", cell->key,
+				cell->as.peak.reason);
 		return RFL_OK;
 	}
 	if (main_memory && !whole)
-		return rfl_measure__part(s, cell, first, err);
-	rc = compete(s, cell, first, strstr(cell->key, ".1core") ? 1 : s->m->threads, err);
+		return rfl_measure__part(s, first, err);
+	rc = compete(s, first, strstr(cell->key, ".1core") ? 1 : b->threads, err);
 	if (rc == RFL_OK && whole)
-		rc = rfl_measure__check_dram(s, cell, err);
-	return rc == RFL_OK && whole ? rfl_measure__sweep(s, cell, first, err) : rc;
-}
-
-/* What the repeats say about a ceiling. */
-static void judge(const struct rfl_session *s, struct rfl_measured_cell *cell)
-{
-	const struct rfl_measured_run *run = &s->m->runs[cell->best];
-	const struct rfl_interference *seen = &run->interference;
-	const double others = seen->others_s / seen->machine_s;
-	const double stolen = seen->steal_s / seen->thread_s;
-	const double *round = run->round_max;
-	const double drift = fmax(round[0], round[1]) / fmin(round[0], round[1]) - 1;
-
-	if (seen->disturbed > 0)
-		rfl_measure__doubt(cell,
-				   RFL_DOUBT_DISTURBED "in %d of %d repeats, a thread was off its processor "
-				   "for more than 1 %% of the time; measure again on an idle "
-				   "machine",
-				   seen->disturbed, seen->repeats);
-	if (others > OTHERS) /* false for NaN, as below */
-		rfl_measure__doubt(cell,
-				   RFL_DOUBT_OTHERS "%.0f %% of the machine's processor time; "
-				   "measure again on an idle machine",
-				   100 * others);
-	if (stolen > STOLEN)
-		rfl_measure__doubt(cell,
-				   RFL_DOUBT_HYPERVISOR "%.0f %% of the processor time; measure "
-				   "again when the host is idle",
-				   100 * stolen);
-	if (drift > RFL_MEASURE_DRIFT)
-		rfl_measure__doubt(cell,
-				   RFL_DOUBT_NOT_REPEATABLE "the fastest repeats of two rounds differ by "
-				   "%.1f %%; measure again on an idle machine",
-				   100 * drift);
+		rc = rfl_measure__check_dram(s, err);
+	return rc == RFL_OK && whole ? rfl_measure__sweep(s, first, err) : rc;
 }
 
 static bool is_among(const char *const *keys, const char *key)
@@ -250,7 +216,7 @@ static bool wanted(const struct rfl_measure_spec *spec, const char *key)
 		return spec->machine->packages > 1;
 	if (strcmp(key, "remote") == 0)
 		return spec->machine->numa_nodes > 1;
-	/* that of all cores has the reason */
+	/* the value of all cores has the reason */
 	if (!is_level(key) && strstr(key, ".1core") && !can_compute(key))
 		return false;
 	return spec->all || !(strstr(key, ".scalar") || strstr(key, ".nofma"));
@@ -258,144 +224,114 @@ static bool wanted(const struct rfl_measure_spec *spec, const char *key)
 
 static struct rfl_measured_cell cell_of(const struct rfl_machine *m, const char *key)
 {
-	struct rfl_measured_cell cell = { .key = key, .scale = 1, .best = SIZE_MAX };
+	struct rfl_measured_cell cell = {
+		.key = key, .as.peak = rfl_peak_none, .scale = 1, .best = SIZE_MAX
+	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++)
 		if (strcmp(levels[i].key, key) == 0) {
-			cell.level = levels[i].level;
-			cell.scope = levels[i].scope;
+			cell.as.level = levels[i].level;
+			cell.as.scope = levels[i].scope;
 		}
 	if (strcmp(key, "remote") == 0 && m->numa_nodes > m->packages)
-		cell.scope = "cluster"; /* several NUMA nodes on a socket */
+		cell.as.scope = "cluster"; /* several NUMA nodes on a socket */
 	return cell;
 }
 
-/* Measure all ceilings, or only count the runs. */
-static enum rfl_rc first_round(struct rfl_session *s, size_t *measured, struct rfl_err *err)
+/* Measure all ceilings, or only count the runs. @return the number of ceilings with a result */
+static size_t first_round(struct rfl_session *s)
 {
-	struct rfl_measurement *m = s->m;
+	size_t measured = 0;
 
-	for (size_t i = 0; i < m->ncells; i++) {
-		struct rfl_measured_cell *cell = s->cell = &m->cells[i];
+	for (s->cell = s->cells; s->cell < s->cells + s->ncells; s->cell++) {
+		struct rfl_peak *peak = &s->cell->as.peak;
 		struct rfl_err e = RFL_ERR_INIT;
-		enum rfl_rc rc = measure_cell(s, cell, &e);
 
-		if (rc == RFL_ENOMEM)
-			return rfl_err_pass(err, &e);
-		if (rc != RFL_OK) {
-			cell->best = SIZE_MAX;
-			cell->failed = true;
-			snprintf(cell->reason, sizeof(cell->reason), "%.250s", e.msg);
-			rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, e.msg);
+		if (measure_cell(s, &e) != RFL_OK) {
+			s->cell->best = SIZE_MAX;
+			rfl_measure_none(peak, RFL_PEAK_FAILED,
+					 rfl_arena_strdup(s->m->arena, e.msg));
+			rfl_log(RFL_LOG_WARN, "%s: %s", s->cell->key, e.msg);
 		}
-		*measured += cell->best != SIZE_MAX || cell->unsupported;
+		measured += s->cell->best != SIZE_MAX || peak->status == RFL_PEAK_UNSUPPORTED;
 	}
-	return RFL_OK;
+	return measured;
 }
 
 static void second_round(struct rfl_session *s)
 {
-	for (size_t i = 0; i < s->m->ncells; i++) {
+	for (s->cell = s->cells; s->cell < s->cells + s->ncells; s->cell++) {
 		struct rfl_err err = RFL_ERR_INIT;
 
-		s->cell = &s->m->cells[i];
 		if (s->cell->best == SIZE_MAX)
 			continue;
 		if (rfl_measure__again(s, &err) != RFL_OK)
-			rfl_measure__doubt(s->cell, "the second round failed: %s", err.msg);
+			rfl_measure__doubt(s, "the second round failed: %s", err.msg);
 		if (!s->planning)
-			judge(s, s->cell);
+			rfl_measure__judge(s);
 	}
 }
 
 /* Count the runs and divide the time among them. */
-static enum rfl_rc plan(struct rfl_session *s, struct rfl_err *err)
+static void plan(struct rfl_session *s)
 {
-	size_t measured = 0;
-	enum rfl_rc rc;
-
 	s->planning = true;
-	rc = first_round(s, &measured, err);
+	(void)first_round(s);
 	second_round(s);
 	s->planning = false;
-	s->m->nruns = 0;
-	for (size_t i = 0; i < s->m->ncells; i++)
-		s->m->cells[i] = cell_of(s->m->machine, s->m->cells[i].key);
+	s->nruns = 0;
+	for (size_t i = 0; i < s->ncells; i++)
+		s->cells[i] = cell_of(s->spec->machine, s->cells[i].key);
 	rfl_measure__divide(s);
-	return rc;
 }
 
 /* Allocate the requested cells, and open the bench. */
 static enum rfl_rc open_session(struct rfl_session *s, struct rfl_err *err)
 {
 	const struct rfl_measure_spec *spec = s->spec;
-	struct rfl_measurement *m = calloc(1, sizeof(*m));
+	struct rfl_arena *arena = s->m->arena;
 	char size[RFL_NUM_MAX];
 	enum rfl_rc rc;
 
-	s->m = m;
-	if (m)
-		m->cells = rfl_alloc_array(RFL_ARRAY_LEN(rfl_measure_keys), sizeof(*m->cells));
-	if (!m || !m->cells)
-		return rfl_fail(err, RFL_ENOMEM, 0, "measurement: out of memory");
-	m->machine = spec->machine;
+	s->cells = rfl_arena_array(arena, RFL_ARRAY_LEN(rfl_measure_keys), sizeof(*s->cells));
+	s->runs = rfl_arena_array(arena, RFL_MEASURE__RUNS_MAX, sizeof(*s->runs));
 	for (size_t i = 0; rfl_measure_keys[i]; i++)
 		if (!rfl_peaks_is_gemm(rfl_measure_keys[i]) && wanted(spec, rfl_measure_keys[i]))
-			m->cells[m->ncells++] = cell_of(m->machine, rfl_measure_keys[i]);
-	m->threads = spec->threads > 0 ? spec->threads : rfl_machine_threads(spec->machine);
-	rc = rfl_bench_open(spec->machine, m->threads, 0, &s->bench, err);
+			s->cells[s->ncells++] = cell_of(spec->machine, rfl_measure_keys[i]);
+	rc = rfl_bench_open(spec->machine,
+			    spec->threads > 0 ? spec->threads : rfl_machine_threads(spec->machine),
+			    0, &s->bench, err);
 	if (rc != RFL_OK)
 		return rc;
-	m->array_bytes = s->bench->array_bytes;
-	m->llc_bytes = s->bench->llc_bytes;
-	m->capped = s->bench->capped;
-	m->llc_assumed = rfl_machine_llc_bytes(spec->machine) == 0;
-	if (m->llc_assumed && wanted(spec, "DRAM"))
+	s->m->capped = s->bench->capped;
+	s->llc_assumed = rfl_machine_llc_bytes(spec->machine) == 0;
+	if (s->llc_assumed && wanted(spec, "DRAM"))
 		rfl_log(RFL_LOG_WARN,
-			"neither the system nor the processor reports the caches; assuming %s for "
+			"neither the system nor the CPU reports the caches; assuming %s for "
 			"the last level",
-			rfl_num_bytes((double)m->llc_bytes, size, sizeof(size)));
+			rfl_num_bytes((double)s->bench->llc_bytes, size, sizeof(size)));
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement **ret,
+enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement *m,
 			struct rfl_err *err)
 {
-	struct rfl_session s = { .spec = spec, .begin_s = rfl_clock_s() };
-	size_t measured = 0;
+	struct rfl_session s = { .spec = spec, .m = m, .begin_s = rfl_clock_s() };
 	enum rfl_rc rc;
 
 	assert(spec->repeats == 0 || spec->repeats >= 3);
-	if ((rc = open_session(&s, err)) || (rc = plan(&s, err)) ||
-	    (rc = first_round(&s, &measured, err)))
-		goto done;
-	second_round(&s);
-	if (measured == 0) {
+	rc = open_session(&s, err);
+	if (rc == RFL_OK)
+		plan(&s);
+	if (rc == RFL_OK && first_round(&s) == 0)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing could be measured: %s",
-			      s.m->ncells > 0 ? s.m->cells[0].reason : "no ceiling was selected");
-		goto done;
+			      s.ncells > 0 ? s.cells[0].as.peak.reason : "no ceiling was selected");
+	if (rc == RFL_OK) {
+		second_round(&s);
+		rfl_bench_places(s.bench, 0, s.bench->threads, m->places, sizeof(m->places));
+		rfl_measure__result(&s);
+		m->seconds = rfl_clock_s() - s.begin_s;
 	}
-	s.m->huge_pages = rfl_bench_huge_pages(s.bench);
-	rfl_bench_places(s.bench, 0, s.m->threads, s.m->places, sizeof(s.m->places));
-	rfl_clock_iso(s.m->measured_at);
-	s.m->seconds = rfl_clock_s() - s.begin_s;
-
-	*ret = s.m;
-	s.m = NULL;
-	rc = RFL_OK;
-done:
 	rfl_bench_close(s.bench);
-	rfl_measurement_free(s.m);
 	return rc;
-}
-
-void rfl_measurement_free(struct rfl_measurement *m)
-{
-	if (!m)
-		return;
-	for (size_t i = 0; i < m->nruns; i++)
-		free(m->runs[i].rates);
-	free(m->runs);
-	free(m->cells);
-	free(m);
 }

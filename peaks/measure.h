@@ -1,10 +1,10 @@
 /*
- * measure.h - measures the ceilings of this machine's processor, as an environment for peaks.json.
+ * measure.h - measures the ceilings of this machine, as an environment for peaks.json: of the
+ * CPU here, of a GPU in gpu.h.
  */
 #ifndef RFL_PEAKS_MEASURE_H
 #define RFL_PEAKS_MEASURE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,9 +14,10 @@
 #include "machine/machine.h"
 #include "peaks/bench.h"
 #include "peaks/kernels.h"
+#include "peaks/peaks.h"
 
-/** Ceilings that can be measured, NULL-terminated. rfl_measure() leaves those of an engine, such as
- * "fp32.gemm", to its caller. */
+/** Ceilings that can be measured, NULL-terminated. rfl_measure() leaves ceilings of an engine, such
+ * as "fp32.gemm", to its caller. */
 extern const char *const rfl_measure_keys[];
 
 /** Time for a quick, a usual and a full measurement of all ceilings. */
@@ -39,97 +40,67 @@ struct rfl_measure_spec {
 	void *ctx;
 };
 
-enum rfl_run_kind {
-	RFL_RUN_FULL,
-	RFL_RUN_TRIAL, /**< short, to choose the loops for full runs */
-	RFL_RUN_SWEEP, /**< short, one of the working sets of its level, on all cores or one */
-	RFL_RUN_HALF,  /**< short, on half of the memory, which should make no difference */
-	RFL_RUN_KINDS,
-};
-
-/** A run of one loop with a fixed number of threads. */
-struct rfl_measured_run {
-	const struct rfl_peak_kernel *kernel;
-	enum rfl_run_kind kind;
-	int threads;
-	int64_t slice_bytes;    /**< bytes of each array per thread; 0 for chains */
-	int first, slices;      /**< first worker of the bench, and the owner of its memory */
-	const char *key;        /**< key of the ceiling it measures */
-	double window_s;        /**< duration of a repeat */
-	double *rates;          /**< byte/s or FLOP/s of each repeat; owned by the measurement */
-	struct rfl_stats stats; /**< of these */
-	double round_max[2];    /**< fastest repeats of the two rounds; NaN: not run */
-	double clock_hz;        /**< effective clock of the cores; NaN if unknown */
-	struct rfl_interference interference;
-	char places[256]; /**< "cpu 0,1" */
-	char where[32];   /**< "socket 1", "node 0 to 1"; "" if it uses all cores or the first */
-};
-
-/** One ceiling, measured or not. */
-struct rfl_measured_cell {
-	const char *key;
-	const char *level;        /**< name of the memory level; NULL for a compute ceiling */
-	const char *scope;        /**< "core", "socket", "node", ...; NULL for a compute ceiling */
-	int64_t capacity_bytes;   /**< capacity of a cache; 0 if not a cache */
-	double scale;             /**< 1, or 1 / threads if the scope is one core */
-	size_t best;              /**< index of the fastest run; SIZE_MAX: none */
-	int64_t plateau_bytes[2]; /**< working sets about as fast as this ceiling; 0: no plateau */
-	bool failed;              /**< the measurement failed */
-	bool unsupported;         /**< the processor lacks the instructions */
-	char reason[256];         /**< why there is no ceiling */
-	size_t ndoubts;
-	char doubts[6][160]; /**< why the ceiling may be wrong */
+/** A ceiling, measured or not, or another run that competed for it. */
+struct rfl_measured_peak {
+	const char *key;             /**< as in --only: "fp32.vector", "DRAM.1core" */
+	bool other;                  /**< not the ceiling */
+	bool absent;                 /**< a level or part that this machine does not have */
+	struct rfl_peak_level level; /**< for a compute ceiling, only `peak` */
 };
 
 struct rfl_measurement {
-	const struct rfl_machine *machine; /**< borrowed */
-	size_t nruns;
-	struct rfl_measured_run *runs;
-	size_t ncells;
-	struct rfl_measured_cell *cells;
-	int64_t array_bytes; /**< size of each of the three arrays */
-	int64_t llc_bytes;   /**< total size of the last-level caches */
-	bool llc_assumed;    /**< llc_bytes is a high estimate */
-	bool capped;         /**< too little memory for 4 times the last-level caches */
-	enum rfl_known huge_pages;
-	char places[256]; /**< CPUs of all workers, "cpu 0,1" */
-	int threads;
-	char measured_at[24];
-	double seconds; /**< duration of the measurement */
+	/** The values of machine and device, and notes. The ceilings are added at the end. */
+	struct rfl_peaks_env env;
+	size_t n;
+	struct rfl_measured_peak *all; /**< by key; other runs follow their ceiling */
+	int64_t array_bytes;           /**< size of each array in main memory; 0: unknown */
+	bool capped;                   /**< less than desired, for lack of memory */
+	char places[256];              /**< CPUs of all workers, "cpu 0,1" */
+	double seconds;                /**< duration of the measurement */
+	struct rfl_arena *arena;       /**< owns all of this */
 };
 
-/** Measure the selected ceilings.
- * @param ret  set on success only; release with rfl_measurement_free()
- * @return RFL_OK if at least one ceiling was measured or is unsupported; RFL_ENOMEM,
- * RFL_EUNAVAILABLE */
-enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement **ret,
-			struct rfl_err *err) RFL_WARN_UNUSED;
+/** A measurement without anything, for a GPU. Release with rfl_measurement_free(). */
+struct rfl_measurement *rfl_measurement_new(void);
 
 /** Accepts NULL. */
 void rfl_measurement_free(struct rfl_measurement *m);
+RFL_AUTOPTR_TYPE(measurement, free);
 
-/** The measurement as an environment in the long form. New reference; NULL if out of memory. */
-json_t *rfl_measurement_json(const struct rfl_measurement *m) RFL_WARN_UNUSED;
+/** Make it a measurement of this machine's CPU, whose texts it shares. */
+void rfl_measure_host(struct rfl_measurement *m, const struct rfl_machine *machine);
 
-/* Parts of an environment in the long form, of any device: new references; NULL if out of memory.
- */
+/** Measure the selected ceilings of the CPU.
+ * @return RFL_OK if at least one ceiling was measured or is unsupported; RFL_EUNAVAILABLE */
+enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement *m,
+			struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** A rate in GFLOP/s or GB/s, rounded to six significant digits: measurements are not more
- * accurate. */
-json_t *rfl_measure_rate(double value) RFL_WARN_UNUSED;
+/** Put the ceilings into the environment, in the long form. */
+void rfl_measurement_finish(struct rfl_measurement *m);
 
-/** A measured ceiling. @param scale  factor of the statistics */
-json_t *rfl_measure_ceiling(double value, const struct rfl_stats *stats, double scale,
-			    json_t *take_method, json_t *take_conditions) RFL_WARN_UNUSED;
+/* Parts of a measurement of any device. */
 
-/** A ceiling without a value. */
-json_t *rfl_measure_no_ceiling(const char *status, const char *reason) RFL_WARN_UNUSED;
+/** Add a ceiling or another run, without anything. The next call may move it. */
+struct rfl_measured_peak *rfl_measure_add(struct rfl_measurement *m, const char *key);
 
-/** An environment must contain a compute ceiling and DRAM: add those that are not there, as
- * unknown. @return false: out of memory */
-bool rfl_measure_complete(json_t *compute, json_t *memory, const char *scope);
+/** Set value, statistics and method. @param scale  factor of the statistics */
+void rfl_measure_value(const struct rfl_measurement *m, struct rfl_peak *peak, double value,
+		       const struct rfl_stats *stats, double scale, const char *kernel);
 
-/** The device name of this machine's processor in a peaks file. */
+/** Set why there is no value. @param take_reason  in the arena, or constant */
+void rfl_measure_none(struct rfl_peak *peak, enum rfl_peak_status status, const char *take_reason);
+
+/** Set the shape of products of n x n matrices. */
+void rfl_measure_shape(const struct rfl_measurement *m, struct rfl_peak *peak, int64_t n);
+
+/** Add a working set that was tried. */
+void rfl_measure_size(const struct rfl_measurement *m, struct rfl_peak_level *l, const char *scope,
+		      int64_t bytes, double rate);
+
+/** Add a note. @param take_text  in the arena, or constant */
+void rfl_measure_note(struct rfl_measurement *m, const char *take_text);
+
+/** The device name of this machine's CPU in a peaks file. */
 const char *rfl_measure_device(const struct rfl_machine *m);
 
 #endif

@@ -1,6 +1,5 @@
 /* measure_runs.c - divides the time of a measurement among its runs, and runs them. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "peaks/measure_parts.h"
 
 enum {
-	RUNS_MAX = 2048,
 	REPEATS = 21, /* at least, as long as a repeat is not too short */
 	REPEATS_MAX = 1000,
 	ROUNDS = 2,
@@ -105,18 +103,7 @@ void rfl_measure__divide(struct rfl_session *s)
 
 double rfl_measure__fastest(const struct rfl_session *s, size_t run)
 {
-	return run == SIZE_MAX ? 0 : s->m->runs[run].stats.max;
-}
-
-void rfl_measure__doubt(struct rfl_measured_cell *cell, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (cell->ndoubts == RFL_ARRAY_LEN(cell->doubts))
-		return;
-	va_start(ap, fmt);
-	vsnprintf(cell->doubts[cell->ndoubts++], sizeof(cell->doubts[0]), fmt, ap);
-	va_end(ap);
+	return run == SIZE_MAX ? 0 : s->runs[run].stats.max;
 }
 
 static void report(const struct rfl_session *s, const struct rfl_measured_run *run)
@@ -129,7 +116,7 @@ static void report(const struct rfl_session *s, const struct rfl_measured_run *r
 	if (!s->spec->progress)
 		return;
 	snprintf(what, sizeof(what), "%s: %s, %d thread%s%s%s", run->key, run->kernel->summary,
-		 run->threads, run->threads == 1 ? "" : "s", run->where[0] ? ", " : "", run->where);
+		 run->threads, run->threads == 1 ? "" : "s", *run->where ? ", " : "", run->where);
 	snprintf(when, sizeof(when), "%.0f s left", fmax(s->planned_s - s->spent_s, 0) * slower);
 	s->spec->progress(when, what, s->spec->ctx);
 }
@@ -160,8 +147,6 @@ static enum rfl_rc run_job(struct rfl_bench *bench, struct rfl_bench_job job, in
 	if (rc != RFL_OK || seen->disturbed == 0 || job.window_s <= LEAST_S)
 		return rc;
 	brief.rates = rfl_alloc_array((size_t)job.repeats, sizeof(*brief.rates));
-	if (!brief.rates)
-		return rfl_fail(err, RFL_ENOMEM, 0, "measurement repeats: out of memory");
 	job.settle_s = job.window_s = LEAST_S;
 	for (int i = 0; i < tries && seen->disturbed > 0 && rc == RFL_OK; i++) {
 		struct rfl_interference *worse = &brief.interference;
@@ -213,9 +198,8 @@ static enum rfl_rc run_round(struct rfl_session *s, struct rfl_measured_run *run
 
 	report(s, run);
 	if (!run->rates) /* the second round is not longer */
-		run->rates = rfl_alloc_array(ROUNDS * (size_t)t.repeats, sizeof(*run->rates));
-	if (!run->rates)
-		return rfl_fail(err, RFL_ENOMEM, 0, "measurement repeats: out of memory");
+		run->rates = rfl_arena_array(s->m->arena, ROUNDS * (size_t)t.repeats,
+					     sizeof(*run->rates));
 	result.rates = run->rates + n;
 	rc = run_job(s->bench, job, tries, &result, &run->window_s, err);
 	s->spent_s += cost_of(&t);
@@ -226,7 +210,8 @@ static enum rfl_rc run_round(struct rfl_session *s, struct rfl_measured_run *run
 	run->round_max[round] = 0;
 	for (int i = 0; i < result.interference.repeats; i++)
 		run->round_max[round] = fmax(run->round_max[round], result.rates[i]);
-	return rfl_stats_describe(run->rates, (size_t)run->interference.repeats, &run->stats, err);
+	run->stats = rfl_stats_of(run->rates, (size_t)run->interference.repeats);
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_measure__run(struct rfl_session *s, struct rfl_measured_run what, size_t *ret,
@@ -235,33 +220,27 @@ enum rfl_rc rfl_measure__run(struct rfl_session *s, struct rfl_measured_run what
 	struct rfl_measured_run *run;
 	enum rfl_rc rc;
 
-	if (!s->m->runs)
-		s->m->runs = rfl_alloc_array(RUNS_MAX, sizeof(*s->m->runs));
-	if (!s->m->runs)
-		return rfl_fail(err, RFL_ENOMEM, 0, "measurement: out of memory");
-	if (s->m->nruns == RUNS_MAX)
+	if (s->nruns == RFL_MEASURE__RUNS_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than %d measurement runs",
-				(int)RUNS_MAX);
-	*ret = s->m->nruns;
-	run = &s->m->runs[*ret];
+				(int)RFL_MEASURE__RUNS_MAX);
+	*ret = s->nruns;
+	run = &s->runs[*ret];
 	*run = what;
+	run->where = what.where ? what.where : "";
 	run->key = s->cell->key;
 	run->round_max[0] = run->round_max[1] = NAN;
-	rfl_bench_places(s->bench, run->first, run->threads, run->places, sizeof(run->places));
 	if (s->planning) { /* as if no trial were near enough for a full run */
 		run->stats.max = run->kind == RFL_RUN_TRIAL ? 0 : 1;
 		s->counts[run->kind]++;
-		s->m->nruns++;
+		s->nruns++;
 		return RFL_OK;
 	}
 	rc = run_round(s, run, 0, err);
-	if (rc != RFL_OK) {
-		free(run->rates);
+	if (rc != RFL_OK)
 		return rc;
-	}
 	if (run->kernel->kind != RFL_LOOP_CHAIN && run->slice_bytes == 0)
 		run->slice_bytes = s->bench->slice_bytes;
-	s->m->nruns++;
+	s->nruns++;
 	return RFL_OK;
 }
 
@@ -271,5 +250,5 @@ enum rfl_rc rfl_measure__again(struct rfl_session *s, struct rfl_err *err)
 		s->counts[RFL_RUN_FULL]++;
 		return RFL_OK;
 	}
-	return run_round(s, &s->m->runs[s->cell->best], 1, err);
+	return run_round(s, &s->runs[s->cell->best], 1, err);
 }

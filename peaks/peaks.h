@@ -20,7 +20,7 @@
 enum rfl_peak_status {
 	RFL_PEAK_MEASURED,
 	RFL_PEAK_SPEC,    /**< from a data sheet */
-	RFL_PEAK_DERIVED, /**< computed from other facts by a stated formula */
+	RFL_PEAK_DERIVED, /**< computed from other values by a stated formula */
 	RFL_PEAK_USER,    /**< given by the user */
 	RFL_PEAK_UNKNOWN,
 	RFL_PEAK_UNSUPPORTED, /**< the device cannot do this at all */
@@ -143,6 +143,7 @@ enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *name, stru
 
 /** Accepts NULL. */
 void rfl_peaks_free(struct rfl_peaks *p);
+RFL_AUTOPTR_TYPE(peaks, free);
 
 /** NULL if there is no such environment. */
 const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char *env);
@@ -189,8 +190,8 @@ const struct rfl_peaks_part *rfl_peaks_part(const char *key, bool unit);
 const struct rfl_peak *rfl_peaks_line(const struct rfl_peaks_env *env, const char *key,
 				      const struct rfl_peaks_part *part);
 
-/** Whether a key is of the unit class gemm: what the matrix product of a framework's library
- * attains, which is never a roof. */
+/** Whether a key is of the unit class gemm: what the GEMM of a framework's library
+ * achieves, which is never a roof. */
 bool rfl_peaks_is_gemm(const char *key);
 
 /** The usable gemm value for the precision of a compute key: that of "bf16.gemm" for "bf16.vector".
@@ -200,6 +201,12 @@ const struct rfl_peak *rfl_peaks_gemm(const struct rfl_peaks_env *env, const cha
 /** The DRAM (or HBM, or short-form) bandwidth ceiling of the whole device, never of a single core;
  * NULL if absent. */
 const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);
+
+/** The bandwidth ceiling of a cache. A value of one core counts once per core.
+ * @param gbps  set to the value for the whole device in GB/s; NULL: not needed
+ * @return NULL if the environment has no usable value, and *gbps is unchanged */
+const struct rfl_peak *rfl_peaks_cache(const struct rfl_peaks_env *env, const char *level,
+				       double *gbps);
 
 /** The memory levels, nearest to the cores first; NULL-terminated. */
 extern const char *const rfl_peaks_levels[];
@@ -218,7 +225,7 @@ const char *rfl_peak_status_name(enum rfl_peak_status status);
  * @return out */
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
 
-/** The recorded facts that explain why a measured ceiling is below the data sheet: units, clock,
+/** The recorded values that explain why a measured ceiling is below the data sheet: units, clock,
  * power limit, throttling, ECC, virtual machine.
  * @param sheet  may be NULL
  * @return out; "" if nothing is recorded */

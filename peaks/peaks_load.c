@@ -92,14 +92,12 @@ static enum rfl_rc read_text(const char *text, size_t len, const char *path, jso
 
 enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err)
 {
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, 0);
 	rc = rfl_file_read(path, &text, err);
 	if (rc == RFL_OK)
 		rc = read_text(rfl_buf_str(&text), text.len, path, ret, err);
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -319,7 +317,7 @@ enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *path, stru
 {
 	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_peaks *p = rfl_arena_array(arena, 1, sizeof(*p));
-	json_t *root = NULL;
+	json_auto_t *root = NULL;
 	enum rfl_rc rc = read_text(text, len, path, &root, err);
 
 	p->arena = arena;
@@ -332,20 +330,17 @@ enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *path, stru
 		*ret = p;
 	else
 		rfl_peaks_free(p);
-	json_decref(root);
 	return rc;
 }
 
 enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
 {
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, 0);
 	rc = rfl_file_read(path, &text, err);
 	if (rc == RFL_OK)
 		rc = rfl_peaks_loads(rfl_buf_str(&text), text.len, path, ret, err);
-	rfl_buf_fini(&text);
 	return rc;
 }
 

@@ -40,25 +40,17 @@ const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char
 enum rfl_rc rfl_peaks_get(const struct rfl_peaks *p, const char *env,
 			  const struct rfl_peaks_env **ret, struct rfl_err *err)
 {
-	const char **names, *near;
-	struct rfl_buf all;
-	enum rfl_rc rc;
+	char advice[RFL_ADVICE_SIZE];
+	const char **names;
 
 	*ret = rfl_peaks_find(p, env);
 	if (*ret)
 		return RFL_OK;
 	names = rfl_arena_array(p->arena, p->nenvs + 1, sizeof(*names));
-	rfl_buf_init(&all, 0);
-	for (size_t i = 0; i < p->nenvs; i++) {
+	for (size_t i = 0; i < p->nenvs; i++)
 		names[i] = p->envs[i].name;
-		rfl_buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
-	}
-	near = rfl_text_nearest(env, names);
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "%s has no environment '%s'; %s%s%s", p->path, env,
-		      near ? "did you mean '" : "it has ", near ? near : rfl_buf_str(&all),
-		      near ? "'?" : "");
-	rfl_buf_fini(&all);
-	return rc;
+	return rfl_fail(err, RFL_ENOTFOUND, 0, "%s has no environment '%s'; %s", p->path, env,
+			rfl_text_advice(env, names, 1, NULL, advice));
 }
 
 /* Skip a prefix: "compute.fp32.vector" gives "fp32.vector". */
@@ -163,7 +155,7 @@ bool rfl_peaks_is_part(const struct rfl_peaks_env *env, const struct rfl_peak_le
 	return false;
 }
 
-/* The main memory (DRAM or HBM), with the widest scope, at least that of a socket. */
+/* The main memory (DRAM or HBM), with the widest scope, a socket or more. */
 static const struct rfl_peak_level *find_dram(const struct rfl_peaks_env *env)
 {
 	const struct rfl_peak_level *found = NULL;
@@ -181,6 +173,22 @@ const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env)
 	const struct rfl_peak_level *l = find_dram(env);
 
 	return l ? &l->peak : NULL;
+}
+
+const struct rfl_peak *rfl_peaks_cache(const struct rfl_peaks_env *env, const char *level,
+				       double *gbps)
+{
+	for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++) {
+		const bool core = rfl_text_same(l->scope, "core") && env->units > 1;
+
+		if (!rfl_text_same(l->level, level) || !rfl_peak_usable(&l->peak) ||
+		    rfl_peaks_is_part(env, l))
+			continue;
+		if (gbps)
+			*gbps = l->peak.value * (core ? env->units : 1) / 1e9;
+		return &l->peak;
+	}
+	return NULL;
 }
 
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size)

@@ -6,11 +6,11 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "peaks/edit.h"
 
 const char *const rfl_peaks_levels[] = { "L1",   "shared", "L2",     "L3",   "SLC",
 					 "DRAM", "HBM",    "remote", "link", NULL };
@@ -33,8 +33,8 @@ static const char *const dtypes[] = { "fp64", "fp32", "tf32", "fp16", "bf16", "f
 const struct rfl_peaks_part rfl_peaks_parts[] = {
 	{ "scalar", true, RFL_LINE_NONE, " scalar" },
 	{ "vector", true, RFL_LINE_ROOF, " vector" },
-	{ "matrix", true, RFL_LINE_ROOF, " matrix units" },
-	{ "gemm", true, RFL_LINE_LIBRARY, " matrix product" },
+	{ "matrix", true, RFL_LINE_ROOF, " matrix cores" },
+	{ "gemm", true, RFL_LINE_LIBRARY, " GEMM" },
 	{ "fp16acc", false, RFL_LINE_NONE, ", FP16 accumulator" },
 	{ "fastacc", false, RFL_LINE_NONE, ", fast accumulation" },
 	{ "1core", false, RFL_LINE_BELOW, ", one core" },
@@ -529,7 +529,7 @@ static void read_ceiling(struct rfl_bind *b, const char *key, const json_t *valu
 			"not a compute key%s%s%s; use <precision>.<scalar | vector | matrix | "
 			"gemm>[.<fp16acc | fastacc | 1core | nofma | fmaadd>], for example "
 			"fp32.vector",
-			near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+			near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 static void read_compute(struct rfl_bind *b, const json_t *value, void *member)
@@ -555,21 +555,12 @@ static json_t *write_compute(const void *member)
 	return compute;
 }
 
-json_t *rfl_rules__write(const struct rfl_peaks_env *env)
+json_t *rfl_peaks_env_json(const struct rfl_peaks_env *env)
 {
 	json_t *value = json_object();
 
 	rfl_bind_write(value, rfl_rules_environment, env);
 	return value;
-}
-
-char *rfl_rules__level_key(const char *level, const char *scope, char out[32])
-{
-	const bool part = strcmp(level, "DRAM") == 0 &&
-			  (strcmp(scope, "core") == 0 || strcmp(scope, "socket") == 0);
-
-	snprintf(out, 32, "%s%s%s", level, part ? ".1" : "", part ? scope : "");
-	return out;
 }
 
 void rfl_rules__name_cells(struct rfl_peaks_env *env, struct rfl_arena *arena)

@@ -31,14 +31,8 @@ bool rfl_rules__is_compute_key(const char *key);
 /* Name the cells of an environment in the long form. */
 void rfl_rules__name_cells(struct rfl_peaks_env *env, struct rfl_arena *arena);
 
-/* The key of a memory level in an environment: "L2", "DRAM", "DRAM.1core". @return out */
-char *rfl_rules__level_key(const char *level, const char *scope, char out[32]);
-
 /* Insert a level into a list, in the order of rfl_peaks_levels. */
 void rfl_rules__insert_level(json_t *memory, json_t *take_level);
-
-/* An environment in the long form. New reference. */
-json_t *rfl_rules__write(const struct rfl_peaks_env *env);
 
 /* Functions in peaks_load.c. */
 
