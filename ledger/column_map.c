@@ -5,9 +5,11 @@
 #include "ledger/file/steps.h"
 #include "ledger/runs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -18,15 +20,9 @@
 
 struct rfl_column_map *rfl_column_map_new(void)
 {
-	struct rfl_column_map *map = calloc(1, sizeof(*map));
+	struct rfl_column_map *map = rfl_alloc_array(1, sizeof(*map));
 
-	if (!map)
-		return NULL;
 	map->arena = rfl_arena_new();
-	if (!map->arena) {
-		free(map);
-		return NULL;
-	}
 	return map;
 }
 
@@ -38,7 +34,7 @@ void rfl_column_map_free(struct rfl_column_map *map)
 	free(map);
 }
 
-/* Copy a text without leading and trailing blanks. NULL: out of memory. */
+/* Copy a text without leading and trailing blanks. */
 static char *trimmed(struct rfl_arena *a, const char *from, size_t len)
 {
 	const struct rfl_span s = rfl_span_trim((struct rfl_span){ from, len });
@@ -49,7 +45,8 @@ static char *trimmed(struct rfl_arena *a, const char *from, size_t len)
 enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, const char *where,
 			       struct rfl_err *err)
 {
-	const char *equals = strchr(rule, '='), *near;
+	const char *equals = strchr(rule, '=');
+	char advice[RFL_ADVICE_SIZE];
 	const char *names[RFL_LEDGER_NREAD + 1] = { NULL };
 	struct rfl_column_rule r = { .constant = NULL };
 	const struct rfl_field *f;
@@ -67,18 +64,22 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 	name = trimmed(map->arena, rule, (size_t)(equals - rule));
 	right = trimmed(map->arena, equals + 1, strlen(equals + 1));
 	r.where = rfl_arena_strdup(map->arena, where);
-	if (!name || !right || !r.where)
-		return rfl_no_memory(err, where);
 
 	r.column = rfl_fields_find(rfl_ledger_fields, RFL_LEDGER_NREAD, name);
 	if (r.column == RFL_LEDGER_NREAD) {
 		for (size_t i = 0; i < RFL_LEDGER_NREAD; i++)
 			names[i] = rfl_ledger_fields[i].name;
-		near = rfl_text_nearest(name, names);
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: the ledger has no column '%s'%s%s%s",
-				where, name,
-				near ? "; did you mean '" : "; docs/formats.md lists them",
-				near ? near : "", near ? "'?" : "");
+		for (size_t i = 0; i < RFL_LEDGER_NREAD; i++) /* fwd_ms: fwd_ms_mean */
+			if (rfl_span_starts(rfl_span_of(names[i]), name) &&
+			    names[i][strlen(name)] == '_')
+				return rfl_fail(
+					err, RFL_EINVAL, 0,
+					"%s: the ledger has no column '%s'; did you mean %s?",
+					where, name, names[i]);
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: the ledger has no column '%s'; %s", where,
+				name,
+				rfl_text_advice(name, names, 1,
+						"docs/reference/columns.md lists them", advice));
 	}
 	for (size_t i = 0; i < map->n; i++)
 		if (map->rules[i].column == r.column)
@@ -122,41 +123,36 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .max = FILE_MAX };
 	struct rfl_span rest, line;
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, FILE_MAX);
 	rc = rfl_file_read(path, &text, err);
 	if (rc != RFL_OK)
-		goto done;
+		return rc;
 	rest = (struct rfl_span){ rfl_buf_str(&text), text.len };
 	if (memchr(rest.at, '\0', rest.len)) {
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: not a text file (it contains a zero byte); write one "
 			      "NAME=COLUMN rule per line",
 			      path);
-		goto done;
+		return rc;
 	}
 	if (rfl_span_starts(rest, "\xef\xbb\xbf")) /* byte order mark */
 		rest = rfl_span_from(rest, 3);
 	for (size_t number = 1; rc == RFL_OK && rfl_span_next_line(&rest, &line); number++) {
 		char where[512];
-		const char *rule;
 
 		line = rfl_span_trim(line);
 		if (line.len == 0 || *line.at == '#')
 			continue;
 		snprintf(where, sizeof(where), "%s:%zu", path, number);
-		rule = rfl_arena_printf(map->arena, "%.*s", (int)line.len, line.at);
-		rc = rule ? rfl_column_map_add(map, rule, where, &why) : rfl_no_memory(&why, path);
+		rc = rfl_column_map_add(map, trimmed(map->arena, line.at, line.len), where, &why);
 	}
 	if (rc == RFL_EINVAL)
 		rc = RFL_EFORMAT;
 	if (rc)
 		(void)rfl_fail(err, rc, why.native, "%s", why.msg);
-done:
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -241,17 +237,50 @@ int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const c
 	return -1;
 }
 
+double rfl_column_map__ms(const char *unit)
+{
+	const struct unit *u = find_unit(unit);
+
+	return u && strcmp(u->of, "s") == 0 ? 1e3 * u->factor : (double)NAN;
+}
+
+/* The number in a name such as "Run 2"; 0: none. */
+static int run_of(const char *name)
+{
+	const char *const words[] = { "run", "repeat", "rep", "trial" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
+		if (strncasecmp(name, words[i], strlen(words[i])) == 0) {
+			const char *digit = name + strlen(words[i]);
+
+			digit += strspn(digit, " _#");
+			return digit[0] >= '1' && digit[0] <= '9' && strlen(digit) < 3
+				       ? (int)strtod(digit, NULL)
+				       : 0;
+		}
+	return 0;
+}
+
+int rfl_column_map__runs(const struct rfl_csv *csv, int column)
+{
+	const size_t first = (size_t)column;
+	size_t n = 0;
+
+	while (column >= 0 && n < RFL_LEDGER__RUNS_MOST && first + n < csv->ncolumns &&
+	       run_of(csv->columns[first + n]) == (int)n + 1)
+		n++;
+	return n > 1 ? (int)n : 0;
+}
+
 static enum rfl_rc no_such_column(const struct rfl_column_rule *r, const struct rfl_csv *csv,
 				  const char *source, struct rfl_err *err)
 {
-	struct rfl_buf list;
+	RFL_AUTO(buf) list = { .max = 1 << 16 };
 
-	rfl_buf_init(&list, 1 << 16);
 	rfl_column_map__list(csv, &list);
 	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: no such column in %s; use one of %s",
 		       r->where, rfl_ledger_fields[r->column].name, source, csv->path,
 		       rfl_buf_str(&list));
-	rfl_buf_fini(&list);
 	return RFL_EINVAL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * columns.c - the columns of the ledger, the metrics computed from them, and the facts by which
+ * columns.c - the columns of the ledger, the metrics computed from them, and the fields by which
  * rows are compared. The rows are filled in by runner/run/row.c.
  */
 #include "ledger/facts.h"
@@ -125,7 +125,7 @@ double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct r
 const struct rfl_fact rfl_facts[] = { RFL_CONFIG_FACTS(FACT) RFL_NOTED_FACTS(FACT) };
 const char *const rfl_fact_names[] = { RFL_CONFIG_FACTS(FACT_NAME) NULL };
 const size_t rfl_nfacts = RFL_ARRAY_LEN(rfl_facts);
-_Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "more facts than RFL_FACTS_MAX");
+_Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "more fields than RFL_FACTS_MAX");
 
 static const struct rfl_field *field_of(const struct rfl_fact *f)
 {
@@ -271,10 +271,10 @@ void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledge
 	}
 }
 
-/* Words around values; other facts have their name first. */
+/* Words around values; other fields have their name first. */
 static const struct {
 	const char *name, *before, *one, *many; /* the text after 1 and after other values */
-} sayings[] = {
+} phrases[] = {
 	{ "precision", "", "", "" },
 	{ "mode", "", "", "" },
 	{ "layout", "", "", "" },
@@ -308,10 +308,10 @@ void rfl_fact_say(const char *name, const char *value, struct rfl_buf *out)
 {
 	if (strcmp(name, "data_mode") == 0 && strcmp(value, "imagefolder") == 0)
 		value = "images";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sayings); i++)
-		if (strcmp(sayings[i].name, name) == 0) {
-			rfl_buf_printf(out, "%s%s%s", sayings[i].before, value,
-				       strcmp(value, "1") == 0 ? sayings[i].one : sayings[i].many);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(phrases); i++)
+		if (strcmp(phrases[i].name, name) == 0) {
+			rfl_buf_printf(out, "%s%s%s", phrases[i].before, value,
+				       strcmp(value, "1") == 0 ? phrases[i].one : phrases[i].many);
 			return;
 		}
 	rfl_buf_printf(out, "%s%s%s", name, *name ? " " : "", value);

@@ -1,7 +1,6 @@
-/* continued.c - finds the runs of trainings that a later run continued from their checkpoint. */
+/* continued.c - finds training runs that a later run continued from their checkpoint. */
 #include "ledger/runs.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,7 +20,7 @@ static bool is_training(const struct rfl_ledger_row *row)
 	       !rfl_text_same(row->data_mode, "synthetic");
 }
 
-/* The epochs of a continued training are those of the later one, with the same times to the last
+/* The epochs of a continued training are equal to the later one's, with the same times to the last
  * digit. A training that was interrupted in its first epoch has none; the next with the same
  * options replaces it. */
 static bool is_continued(const struct rfl_runs *runs, const struct training *a,
@@ -37,17 +36,16 @@ static bool is_continued(const struct rfl_runs *runs, const struct training *a,
 	       memcmp(a->epochs.rows, b->epochs.rows, n * sizeof(*a->epochs.rows)) == 0;
 }
 
-/* Read the epochs of all trainings. A file that cannot be read has none: who shows it reports that.
+/* Read the epochs of all training runs. A file that cannot be read has none: who shows it reports
+ * that.
  */
-static enum rfl_rc read_trainings(const struct rfl_runs *runs, struct training **list, size_t *n,
-				  struct rfl_err *err)
+static struct training *read_trainings(const struct rfl_runs *runs, size_t *n)
 {
-	struct rfl_buf path;
+	struct training *list = NULL;
+	RFL_AUTO(buf) path = { .len = 0 };
 	size_t cap = 0;
-	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&path, 0);
-	for (size_t i = 0; i < runs->n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < runs->n; i++) {
 		struct training t = { .run = i };
 
 		rfl_buf_reset(&path);
@@ -59,14 +57,10 @@ static enum rfl_rc read_trainings(const struct rfl_runs *runs, struct training *
 			rfl_epochs_fini(&t.epochs);
 		if (t.epochs.n == 0 && !rfl_text_same(runs->runs[i].like->status, "interrupted"))
 			continue;
-		rc = rfl_grow(list, &cap, *n + 1, SIZE_MAX, err);
-		if (rc == RFL_OK)
-			(*list)[(*n)++] = t;
-		else
-			rfl_epochs_fini(&t.epochs);
+		rfl_reserve(&list, &cap, *n + 1);
+		list[(*n)++] = t;
 	}
-	rfl_buf_fini(&path);
-	return rc;
+	return list;
 }
 
 static bool is_kept(const struct rfl_runs *runs, size_t i, void *drop)
@@ -75,31 +69,23 @@ static bool is_kept(const struct rfl_runs *runs, size_t i, void *drop)
 	return !((const bool *)drop)[i];
 }
 
-enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err)
+void rfl_runs_drop_continued(struct rfl_runs *runs)
 {
-	struct training *list = NULL;
 	size_t n = 0, dropped = 0;
-	bool *drop = NULL;
-	enum rfl_rc rc = read_trainings(runs, &list, &n, err);
+	RFL_AUTOFREE struct training *list = read_trainings(runs, &n);
+	RFL_AUTOFREE bool *drop = rfl_alloc_array(runs->n, sizeof(*drop));
 
-	if (rc != RFL_OK || n < 2)
-		goto done;
-	drop = rfl_alloc_array(runs->n, sizeof(*drop));
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = i + 1; k < n && !drop[list[i].run]; k++)
 			if (is_continued(runs, &list[i], &list[k])) {
 				drop[list[i].run] = true;
-				rfl_buf_puts(&runs->notes, dropped++ ? ", " : "left out ");
+				rfl_buf_puts(&runs->notes, dropped++ ? ", " : "skipped ");
 				rfl_runs_where(runs, &runs->runs[list[i].run], &runs->notes);
 			}
-	if (dropped == 0)
-		goto done;
-	rfl_buf_printf(&runs->notes, ": continued by a later training\n");
-	rfl_runs_select(runs, is_kept, drop);
-done:
+	if (dropped > 0) {
+		rfl_buf_puts(&runs->notes, ": continued by a later training run\n");
+		rfl_runs_select(runs, is_kept, drop);
+	}
 	for (size_t i = 0; i < n; i++)
 		rfl_epochs_fini(&list[i].epochs);
-	free(list);
-	free(drop);
-	return rc;
 }

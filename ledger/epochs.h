@@ -1,5 +1,5 @@
 /*
- * epochs.h - the epochs of a training: logs/epochs/<run_id>.csv has one row per epoch.
+ * epochs.h - the epochs of a training run: logs/epochs/<run_id>.csv has one row per epoch.
  */
 #ifndef RFL_LEDGER_EPOCHS_H
 #define RFL_LEDGER_EPOCHS_H
@@ -35,17 +35,16 @@ enum rfl_epoch_at { RFL_EPOCH_COLUMNS(RFL_EPOCH_INDEX) RFL_EPOCH_NCOLUMNS };
 /** The columns in file order. */
 extern const struct rfl_field rfl_epoch_fields[RFL_EPOCH_NCOLUMNS];
 
-/** The epochs of one training. A zeroed struct is empty. */
+/** The epochs of one training run. A zeroed struct is empty. */
 struct rfl_epochs {
 	size_t n, cap;
 	struct rfl_epoch *rows;
 };
 
-enum rfl_rc rfl_epochs_add(struct rfl_epochs *e, const struct rfl_epoch *row,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_epochs_add(struct rfl_epochs *e, const struct rfl_epoch *row);
 void rfl_epochs_fini(struct rfl_epochs *e);
 
-/** Replace the file atomically. Creates its folder. */
+/** Replace the file atomically. Creates its directory. */
 enum rfl_rc rfl_epochs_save(const char *path, const struct rfl_epochs *e,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 /** Add the rows of a file.

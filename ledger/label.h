@@ -47,8 +47,8 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 			   int world, char ret[RFL_LABEL_STEM],
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Find the next N for a stem: one more than the largest N in the ledger and in the folder of time
- * logs (<label>_<stamp>.txt). Either may be missing. */
+/** Find the next N for a stem: one more than the largest N in the ledger and in the directory of
+ * time logs (<label>_<stamp>.txt). Either may be missing. */
 enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *time_dir,
 			     int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -20,8 +20,8 @@
 	X(REAL, idle_dram_bytes_per_s, "memory traffic of other programs, measured while the run was idle") \
 	X(REAL, ipc, "instructions per cycle of the counted step, on a CPU") \
 	X(REAL, cache_misses_per_step, "last-level cache misses of the counted step") \
-	X(REAL, effective_clock_hz, "cycles per second of processor time in the counted step") \
-	X(REAL, selftest_flops_ratio, "ratio of counted to known FLOPs of a matrix product; the worst result") \
+	X(REAL, effective_clock_hz, "cycles per second of CPU time in the counted step") \
+	X(REAL, selftest_flops_ratio, "ratio of counted to known FLOPs of a GEMM; the worst result") \
 	X(REAL, selftest_dram_ratio, "ratio of counted to known bytes of a copy; the worst result")
 
 /* X(kind, name, meaning), for RFL_FIELD(). Times are in ms per step unless the name has another
@@ -29,7 +29,7 @@
 #define RFL_LEDGER_COLUMNS(X) \
 	X(INT, schema_version, "version of the column list") \
 	X(TEXT, run_id, "unique id of the attempt") \
-	X(TEXT, cell, "id of the matrix cell; empty for runs outside a matrix") \
+	X(TEXT, cell, "id of the configuration in a run matrix; empty for other runs") \
 	X(TEXT, config_hash, "hash of all settings that must be equal for runs to be repeats") \
 	X(INT, repeat, "N of _runN in the label") \
 	X(TEXT, timestamp_utc, "start of the run, ISO 8601") \
@@ -63,7 +63,7 @@
 	X(TEXT, precision, "fp32, amp, ...") \
 	X(TEXT, autocast, "compute type of autocast; empty without autocast") \
 	X(TEXT, layout, "nchw or nhwc") \
-	X(TEXT, mode, "train, fwd or fwd_bwd") \
+	X(TEXT, mode, "train, fwd, fwd_bwd or program") \
 	X(TEXT, optimizer, "sgd, adam or adamw") \
 	X(TEXT, optimizer_kernels, "implementation in use: foreach or fused kernels") \
 	X(REAL, lr, "learning rate") \
@@ -131,8 +131,8 @@
 	X(REAL, sm_clock_min_hz, "lowest SM clock of the GPU in the window") \
 	X(REAL, memory_clock_mean_hz, "mean memory clock of the GPU in the window") \
 	X(REAL, power_mean_w, "mean power of the GPU in the window") \
-	X(REAL, energy_j_per_step, "energy of the GPU per step") \
-	X(REAL, samples_per_j, "samples per joule of GPU energy") \
+	X(REAL, energy_j_per_step, "energy of the GPU per step; in mode program, of the CPU packages per run, with all programs") \
+	X(REAL, samples_per_j, "samples per joule of this energy") \
 	X(SIGNED, temperature_max_c, "highest temperature of the GPU") \
 	X(TEXT, throttle, "reasons for GPU throttling; empty if there was none") \
 	X(TEXT, unwatched, "reason why GPU clocks, power and temperature are unknown") \
@@ -145,7 +145,7 @@
 	X(TEXT, flags, "warnings such as unstable, drift and loader_bound, separated by spaces") \
 	X(TEXT, counters_status, "status of the step counters; empty if none were requested") \
 	RFL_LEDGER_COUNTER_COLUMNS(X) \
-	X(TEXT, attention, "form of attention: composed, naive or sdpa; empty: as in the published model") \
+	X(TEXT, attention, "attention implementation: composed, naive or sdpa; empty: as in the published model") \
 	X(REAL, grad_clip, "largest norm of the gradients; empty without clipping") \
 	X(TEXT, mem_status, "whether the memory of a step was recorded: ok, or why not; empty without --profile-memory") \
 	X(REAL, mem_model_bytes, "bytes allocated before the profiled step: parameters, buffers, state of the optimizer and the batch") \
@@ -155,16 +155,16 @@
 	X(REAL, mem_step_peak_bytes, "largest number of bytes allocated in the profiled step") \
 	X(REAL, mem_predicted_bytes, "predicted value of mem_step_peak_bytes") \
 	X(TEXT, mem_peak_at, "layer at the peak, such as bwd/conv1, or opt") \
-	X(INT, epochs, "epochs of a training; empty for a burst") \
+	X(INT, epochs, "epochs of a training run; empty for a burst") \
 	X(INT, lr_step, "epochs after which the learning rate is multiplied by lr_gamma; 0: never") \
 	X(REAL, lr_gamma, "see lr_step") \
-	X(REAL, rotation, "largest angle of the random rotations of a training, in degrees") \
+	X(REAL, rotation, "largest angle of the random rotations of a training run, in degrees") \
 	X(REAL, beta1, "beta1 of adam and adamw") \
 	X(REAL, beta2, "beta2 of adam and adamw") \
 	X(REAL, eps, "eps of adam and adamw") \
 	X(INT, bucket_bytes, "size of the buckets in which several processes exchange gradients") \
 	X(TEXT, net_digest, "digest of the contents of a network file; empty for a model of 'roofline list models'") \
-	X(TEXT, data_name, "name of the folder or file of the data; empty for synthetic data") \
+	X(TEXT, data_name, "name of the directory or file of the data; empty for synthetic data") \
 	X(INT, data_samples, "training samples in the data, or tokens in the file") \
 	X(TEXT, data_digest, "digest of the names and sizes of the files of the data and of their beginnings, not of whole images") \
 	X(TEXT, command, "command that repeats the run") \
@@ -172,9 +172,18 @@
 	X(TEXT, kernel, "release of the operating system kernel") \
 	X(TEXT, version, "version of this program")
 
-/* Facts that are read only from tables of other programs, where a row may be for several runs. */
+/* The mode of a row of `roofline profile`. */
+#define RFL_LEDGER_PROGRAM "program"
+
+/* Fields that are read only from tables of other programs, where a row may be for several runs. */
 #define RFL_LEDGER_FOREIGN_COLUMNS(X) \
-	X(REAL, samples_per_s_std, "sample standard deviation of samples_per_s over the runs of a row")
+	X(REAL, samples_per_s_std, "sample standard deviation of samples_per_s over the runs of a row") \
+	X(INT, samples_per_s_n, "number of these runs") \
+	X(REAL, ai, "arithmetic intensity in FLOP per byte of DRAM") \
+	X(REAL, ai_l2, "the same for L2") \
+	X(REAL, ai_l1, "the same for L1") \
+	X(REAL, attained_gflops, "achieved rate in GFLOP/s") \
+	X(REAL, attained_gflops_std, "its sample standard deviation")
 /* clang-format on */
 
 #define RFL_LEDGER_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;
@@ -218,7 +227,7 @@ enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Append a row in one synced write under a lock. Creates folder and file if they do not exist.
+ * Append a row in one synced write under a lock. Creates directory and file if they do not exist.
  * Before that, under the same lock, moves an incomplete last row (a power failure) to
  * <name>.torn.csv and upgrades a file of an older version, which is kept as <name>.v<version>.csv.
  * Foreign columns are kept and left empty in the new row. Finally adds the row to the mirror
@@ -237,8 +246,8 @@ enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row
  * @return as rfl_ledger_append() */
 enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Check that a row can be appended, and torn rows set aside: the file is missing, empty or a ledger
- * of any version. Called before a run, so that no results are lost after an hour of work. */
+/** Check that a row can be appended, and torn rows set aside: the file is missing, empty or a
+ * ledger of any version. Called before a run, so that no results are lost after an hour of work. */
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Whether the file is the table of another program. */
@@ -248,7 +257,7 @@ bool rfl_ledger_is_foreign(const char *path);
 struct rfl_ledger {
 	size_t nrows;
 	struct rfl_ledger_row *rows; /**< in file order */
-	bool torn;                   /**< an incomplete line was left out */
+	bool torn;                   /**< an incomplete line was omitted */
 	bool hashed;                 /**< input: compute the hash of the next table */
 	char hash[17];               /**< hash of the last table read; "" if not computed */
 	size_t batch;                /**< rows per read, for a caller that drops them; 0: all */
@@ -265,6 +274,7 @@ struct rfl_ledger {
 enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_ledger_free(struct rfl_ledger *ledger);
+RFL_AUTOPTR_TYPE(ledger, free);
 
 /** Read only the rows appended since the file had `since` bytes, and only some of their columns,
  * which is faster.

@@ -1,6 +1,6 @@
 /*
  * matrix.h - a run matrix: the requested runs (matrix.json) and their state in a ledger.
- * docs/matrix.md describes the file format.
+ * docs/reference/matrix.md describes the file format.
  *
  * A cell is one configuration; every cell is run `repeats` times. The id of a cell is a hash of its
  * options, so it does not change when cells are reordered, added or removed. A run is done when the
@@ -22,11 +22,12 @@ struct rfl_matrix_option {
 struct rfl_matrix_cell {
 	char id[17]; /**< 16 hex digits */
 	const char *env, *backend, *model, *precision;
+	const char *file, *net_digest; /**< of a network file; NULL: a model of the zoo */
 	int64_t batch;
 	const char *pointer; /**< the JSON pointer of its environment: "/environments/0" */
 	size_t noptions;
 	const struct rfl_matrix_option *options; /**< sorted by name */
-	/** Arguments of `roofline run` except the label and the log folder; NULL-terminated. */
+	/** Arguments of `roofline run` except the label and the log directory; NULL-terminated. */
 	const char *const *args;
 };
 
@@ -45,6 +46,7 @@ struct rfl_matrix {
 enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_free(struct rfl_matrix *m);
+RFL_AUTOPTR_TYPE(matrix, free);
 
 /** Read a matrix from memory; `name` is its name in messages. */
 enum rfl_rc rfl_matrix_parse(const char *text, size_t len, const char *name,
@@ -90,8 +92,8 @@ struct rfl_matrix_coverage {
  * is matched by its label or, if the label has another form, by env, model, precision and batch in
  * file order.
  * @param ret  release with rfl_matrix_coverage_fini() */
-enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
-			     struct rfl_matrix_coverage *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
+		      struct rfl_matrix_coverage *ret);
 /** As above for a file, without keeping its rows in memory.
  * @param path   NULL: no rows
  * @param since  read only the rows after this size of the file; 0: all rows

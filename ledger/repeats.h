@@ -1,6 +1,6 @@
 /*
  * repeats.h - statistics over the repeats of each configuration: mean, spread, confidence interval
- * and drift. docs/matrix.md has the formulas.
+ * and drift. docs/reference/summary.md has the formulas.
  */
 #ifndef RFL_LEDGER_REPEATS_H
 #define RFL_LEDGER_REPEATS_H
@@ -59,11 +59,12 @@ struct rfl_repeats {
 	struct rfl_repeats_config *configs;
 	struct rfl_repeat *runs; /**< runs of all configurations */
 	size_t nruns;
-	/** Runs that failed, without those that a retry replaced, in the order of the files. Rows of
-	 * single ranks, duplicates and profiled runs are neither here nor in `runs`. */
+	/** Runs that failed, without those that a retry replaced, in the order of the files. Rows
+	 * of single ranks, duplicates and profiled runs are neither here nor in `runs`. */
 	const struct rfl_run **failed;
 	size_t nfailed;
-	struct rfl_buf notes; /**< lines on duplicates, failures and skipped rows */
+	struct rfl_buf notes;    /**< lines on duplicates, failures and skipped rows */
+	struct rfl_arena *arena; /**< owns the lists */
 };
 
 /**
@@ -76,6 +77,7 @@ struct rfl_repeats {
 enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeats_options *options,
 			    struct rfl_repeats **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_repeats_free(struct rfl_repeats *r); /* accepts NULL */
+RFL_AUTOPTR_TYPE(repeats, free);
 
 enum rfl_speed_verdict {
 	RFL_SPEED_SAME,
@@ -89,8 +91,8 @@ enum rfl_speed_verdict {
 /** "same", "faster", "slower", "unclear", "missing", NULL. */
 extern const char *const rfl_speed_verdict_names[];
 
-/** The ratio of the speed of B to that of A. A ratio of 1.25 means that B is 25 % faster, for any
- * metric. */
+/** The ratio of the speed of B to the speed of A. A ratio of 1.25 means that B is 25 % faster, for
+ * any metric. */
 struct rfl_speed_ratio {
 	double value;  /**< ratio of the geometric means; NaN unless all values are positive */
 	double lo, hi; /**< 95 % confidence interval; NaN with fewer than two repeats */
@@ -99,8 +101,8 @@ struct rfl_speed_ratio {
 /** Compute the ratio of two sets of repeats, with Welch's interval for the difference of the mean
  * logarithms.
  * @param speed  1: higher is faster, -1: lower is faster */
-enum rfl_rc rfl_compare_ratio(const double *a, size_t na, const double *b, size_t nb, int speed,
-			      struct rfl_speed_ratio *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+struct rfl_speed_ratio rfl_compare_ratio(const double *a, size_t na, const double *b, size_t nb,
+					 int speed);
 
 /** "Same" if the whole interval is within the threshold (0.02 for 2 %), "faster" or "slower" if it
  * is beyond the threshold, else "unclear". */
@@ -115,7 +117,7 @@ struct rfl_compared {
 
 struct rfl_comparison {
 	const struct rfl_ledger_metric *metric;
-	const struct rfl_fact *by;             /**< the fact of rfl_compare_by(); NULL: two sides */
+	const struct rfl_fact *by; /**< the field of rfl_compare_by(); NULL: two sides */
 	const struct rfl_ledger_row *baseline; /**< a row with the baseline value of `by` */
 	size_t unknown;                        /**< configurations without a value of `by` */
 	size_t alone; /**< configurations that differ from all others in more than `by` */
@@ -127,20 +129,21 @@ struct rfl_comparison {
 };
 
 /** Match configurations of A and B that did the same work, and compare them. If one side did the
- * same work in several ways, the facts that vary must match as well.
+ * same work in several ways, the fields that vary must match as well.
  * @param a,b  of the same metric, which must be a speed; borrowed */
-enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b, double threshold,
-			struct rfl_comparison **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+struct rfl_comparison *rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b,
+				   double threshold);
 void rfl_comparison_free(struct rfl_comparison *c); /* accepts NULL */
+RFL_AUTOPTR_TYPE(comparison, free);
 
 /**
- * Compare the configurations that differ in one fact with those that have its baseline value (A).
- * Both sides must agree in all other facts that identify a configuration, except those that follow
- * from this fact and the length of the run.
+ * Compare the configurations that differ in one field with those that have its baseline value (A).
+ * Both sides must agree in all other fields that identify a configuration, except those that follow
+ * from this field and the length of the run.
  * @param r  repeats of a speed metric; borrowed
- * @param by  a fact of rfl_fact_names
+ * @param by  a field of rfl_fact_names
  * @param baseline  as in the ledger; NULL: the value with the most comparisons and, of several,
- * the smallest number or the first text
+ * the smallest number or the slowest text
  * @return RFL_OK; RFL_EFAILED: fewer than two values are known; RFL_ENOTFOUND: no configuration has
  * the baseline value
  */

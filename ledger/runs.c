@@ -1,6 +1,6 @@
 /*
  * runs.c - reads several ledgers using little memory: repeats share one row. Columns, keywords and
- * units in the table of another program are mapped to those of the ledger; unknown keywords are
+ * units in the table of another program are mapped to the ledger's; unknown keywords are
  * kept.
  */
 #include "ledger/runs.h"
@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@
 
 #define BATCH ((size_t)1024) /* number of complete rows in memory */
 
-/* Columns needed by summary, compare and points in addition to the facts and the metric. */
+/* Columns needed by summary, compare and points in addition to the fields and the metric. */
 static const char columns[] =
 	"schema_version cell config_hash repeat timestamp_utc label status error_text rank "
 	"requested_batch flags version run_id mem_status";
@@ -55,51 +56,59 @@ static bool like_alike(const void *a, const void *b)
 	return rfl_ledger_same(shared, RFL_ARRAY_LEN(shared), a, b);
 }
 
-static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, struct rfl_err *err)
+struct rfl_run_step rfl_run_step_of_row(const struct rfl_ledger_row *row)
+{
+	return (struct rfl_run_step){
+		.samples_per_s = row->samples_per_s,
+		.median_ms = row->step_ms_median,
+		.p10_ms = row->step_ms_p10,
+		.p90_ms = row->step_ms_p90,
+		.phase_ms = { row->fwd_ms_mean, row->bwd_ms_mean, row->opt_ms_mean,
+			      row->data_wait_ms_mean, row->upload_ms_mean },
+	};
+}
+
+static char *text_of(struct rfl_runs *runs, const char *text)
+{
+	return rfl_texts_keep(&runs->ledger->texts, text);
+}
+
+static void add_run(struct rfl_runs *runs, struct rfl_ledger_row *row)
 {
 	size_t cap = runs->cap, like;
 	struct rfl_ledger_row *copy;
 	char env[49];
-	enum rfl_rc rc = RFL_OK;
 
+	if (row->context_length > 0)
+		row->layout = NULL; /* the layout of images */
 	/* without an environment, use the one in the label, else the backend */
 	if (!row->env &&
 	    rfl_label_env(NULL, row->label, row->model, row->backend ? row->backend : "", env,
 			  NULL) == RFL_OK &&
-	    env[0] && !(row->env = rfl_ledger__text(runs->ledger, env, true)))
-		return rfl_no_memory(err, "ledger");
-	if ((runs->timed && (rc = rfl_grow(&runs->times, &cap, runs->n + 1, SIZE_MAX, err))) ||
-	    (rc = rfl_grow(&runs->runs, &runs->cap, runs->n + 1, SIZE_MAX, err)))
-		return rc;
+	    env[0])
+		row->env = text_of(runs, env);
+	if (runs->timed)
+		rfl_reserve(&runs->times, &cap, runs->n + 1);
+	rfl_reserve(&runs->runs, &runs->cap, runs->n + 1);
 
 	/* The row is shared with its repeats; the first one is copied. */
 	like = rfl_row_index_find(&runs->likes, row);
 	if (like == SIZE_MAX) {
 		copy = rfl_arena_array(runs->arena, 1, sizeof(*copy));
-		if (!copy)
-			return rfl_no_memory(err, "ledger");
 		*copy = *row;
 		copy->label = copy->timestamp_utc = copy->run_id = copy->mem_status = NULL;
 		copy->repeat = -1;
-		rc = rfl_row_index_put(&runs->likes, copy, &like, err);
-		if (rc)
-			return rc;
+		like = rfl_row_index_put(&runs->likes, copy);
 	}
 	if (runs->timed)
-		runs->times[runs->n] = (struct rfl_run_times){
-			.step_ms_median = row->step_ms_median,
-			.step_ms_p10 = row->step_ms_p10,
-			.step_ms_p90 = row->step_ms_p90,
-			.fwd_ms_mean = row->fwd_ms_mean,
-			.bwd_ms_mean = row->bwd_ms_mean,
-			.opt_ms_mean = row->opt_ms_mean,
-			.data_wait_ms_mean = row->data_wait_ms_mean,
-		};
+		runs->times[runs->n] = rfl_run_step_of_row(row);
 	runs->runs[runs->n++] = (struct rfl_run){
 		.like = runs->likes.rows[like],
 		.label = row->label,
 		.time = row->timestamp_utc,
 		.value = rfl_ledger_metric_value(runs->metric, row),
+		.n = runs->metric->column == RFL_LEDGER_AT_samples_per_s ? row->samples_per_s_n
+									 : -1,
 		.std = runs->metric->column == RFL_LEDGER_AT_samples_per_s ? row->samples_per_s_std
 									   : (double)NAN,
 		.repeat = row->repeat,
@@ -107,7 +116,6 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 		.id = row->run_id,
 		.profiled = row->mem_status && *row->mem_status,
 	};
-	return RFL_OK;
 }
 
 /* Common names of ledger columns in other programs. They are compared in lower case, with every
@@ -119,7 +127,8 @@ static const struct {
 } aliases[] = {
 	{ RFL_LEDGER_AT_timestamp_utc,
 	  "timestamp datetime date_time time date start_time started" },
-	{ RFL_LEDGER_AT_label, "run_label run_name label_name tag name" },
+	{ RFL_LEDGER_AT_label,
+	  "run_label run_name label_name tag name kernel kernel_name layer_name" },
 	{ RFL_LEDGER_AT_env, "environment env_name" },
 	{ RFL_LEDGER_AT_status, "state result outcome" },
 	{ RFL_LEDGER_AT_repeat, "run_n run_number run repeat_index rep r" },
@@ -153,14 +162,30 @@ static const struct {
 	  "images_per_second imgs_per_second samples_per_second throughput "
 	  "throughput_imgs_per_sec throughput_img_s ips imgs_per_sec_mean images_per_sec_mean "
 	  "imgs_per_s_mean images_per_s_mean img_s_mean images_s_mean samples_per_s_mean "
-	  "mean_imgs_per_sec mean_images_per_sec throughput_mean" },
+	  "mean_imgs_per_sec mean_images_per_sec throughput_mean images_s_mean_std "
+	  "imgs_s_mean_std img_s_mean_std samples_s_mean_std throughput_mean_std" },
 	{ RFL_LEDGER_AT_samples_per_s_std,
 	  "imgs_per_sec_std images_per_sec_std img_per_sec_std samples_per_sec_std imgs_per_s_std "
 	  "images_per_s_std imgs_s_std images_s_std img_s_std samples_s_std throughput_std "
-	  "std_imgs_per_sec std_images_per_sec" },
+	  "std_imgs_per_sec std_images_per_sec std std_dev stddev stdev sd" },
+	{ RFL_LEDGER_AT_samples_per_s_n, "n runs n_runs num_runs repeats n_repeats" },
+	{ RFL_LEDGER_AT_ai,
+	  "arithmetic_intensity arithmetic_intensity_flop_byte arithmetic_intensity_flops_byte "
+	  "operational_intensity operational_intensity_flop_byte operational_intensity_flops_byte "
+	  "intensity flop_byte flops_byte ai_flop_byte ai_flops_byte ai_hbm ai_dram hbm_ai dram_ai "
+	  "oi" },
+	{ RFL_LEDGER_AT_ai_l2, "l2_ai arithmetic_intensity_l2" },
+	{ RFL_LEDGER_AT_ai_l1, "l1_ai arithmetic_intensity_l1" },
+	{ RFL_LEDGER_AT_attained_gflops,
+	  "gflop_s gflops_s gflops gflop_per_s gflops_per_s attained_gflop_s attained_gflops_s "
+	  "achieved_gflop_s achieved_gflops_s achieved_gflops performance_gflop_s "
+	  "performance_gflops_s performance_gflop_sec performance_gflops performance_tflop_s "
+	  "performance_tflops_s attained_tflop_s achieved_tflop_s mflop_s mflops_s mflops flop_s "
+	  "flops_s flop_per_s flops_per_s" },
 	{ RFL_LEDGER_AT_tokens_per_s, "tokens_per_sec tok_per_s tok_per_sec tokens_sec tok_s" },
 	{ RFL_LEDGER_AT_step_ms_mean,
-	  "step_ms step_time_ms ms_per_step ms_per_iter ms_per_iteration iter_ms mean_step_ms" },
+	  "step_ms step_time_ms ms_per_step ms_per_iter ms_per_iteration iter_ms mean_step_ms "
+	  "time_ms latency_ms" },
 	{ RFL_LEDGER_AT_step_ms_median, "median_step_ms median_ms" },
 	{ RFL_LEDGER_AT_tflops, "tflop_s tflops_s achieved_tflops" },
 	{ RFL_LEDGER_AT_error_text, "error error_message" },
@@ -188,6 +213,15 @@ static size_t place_among(const char *words, const char *name)
 	return 0;
 }
 
+/* The factor from the unit in the name of a rate to GFLOP/s; 0: none. */
+static double in_gflops(const char *name)
+{
+	const char *flop = strstr(name, "flop");
+	const char prefix = flop > name ? flop[-1] : '_';
+
+	return prefix == 't' ? 1e3 : prefix == 'm' ? 1e-3 : prefix == 'g' ? 0 : 1e-9;
+}
+
 /* Names of ledger columns take precedence over aliases. If two columns have equal names, the first
  * is used. */
 static void take_known_names(const struct rfl_csv *csv,
@@ -202,6 +236,9 @@ static void take_known_names(const struct rfl_csv *csv,
 	for (size_t i = 0; i < csv->ncolumns; i++) {
 		char name[128]; /* "images_sec" for "Images / sec" */
 		size_t ours, n = 0;
+		const char *bracket;
+		double ms = NAN;
+		char *unit;
 
 		for (const char *c = csv->columns[i]; *c && n + 1 < sizeof(name); c++) {
 			if (isalnum((unsigned char)*c))
@@ -210,10 +247,19 @@ static void take_known_names(const struct rfl_csv *csv,
 				name[n++] = '_';
 		}
 		n -= n > 0 && name[n - 1] == '_';
+		if (n == 0)
+			continue;
 		name[n] = '\0';
+		/* "Step [s]" is read as "step_ms" */
+		unit = strrchr(name, '_');
+		bracket = strpbrk(csv->columns[i], "([");
+		if (unit && bracket && strcspn(bracket + 1, ")]") == strlen(unit + 1) &&
+		    !isnan(ms = rfl_column_map__ms(unit + 1)))
+			(void)snprintf(unit + 1, sizeof(name) - (size_t)(unit + 1 - name), "ms");
 		ours = rfl_fields_find(rfl_ledger_fields, RFL_LEDGER_NREAD, name);
 		if (ours < RFL_LEDGER_NREAD && taken[ours] > 0) {
 			from[ours].column = (int)i;
+			from[ours].scale = ms > 1 || ms < 1 ? ms : 0;
 			taken[ours] = 0;
 		}
 		for (size_t k = 0; k < RFL_ARRAY_LEN(aliases); k++) {
@@ -222,12 +268,15 @@ static void take_known_names(const struct rfl_csv *csv,
 			if (place == 0 || place >= taken[aliases[k].column])
 				continue;
 			from[aliases[k].column].column = (int)i;
+			from[aliases[k].column].scale = ms > 1 || ms < 1 ? ms : 0;
+			if (aliases[k].column == RFL_LEDGER_AT_attained_gflops)
+				from[aliases[k].column].scale = in_gflops(name);
 			taken[aliases[k].column] = place;
 		}
 	}
 }
 
-static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at column)
+static bool has_source(const struct rfl_ledger_source from[], enum rfl_ledger_at column)
 {
 	return from[column].column >= 0 || (from[column].text && from[column].text[0]);
 }
@@ -237,39 +286,39 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 				const struct rfl_ledger_metric *metric, bool whole,
 				struct rfl_err *err)
 {
-	const bool label = is_told(from, RFL_LEDGER_AT_label);
-	const bool backend = is_told(from, RFL_LEDGER_AT_backend);
+	const bool label = has_source(from, RFL_LEDGER_AT_label);
+	const bool backend = has_source(from, RFL_LEDGER_AT_backend) ||
+			     has_source(from, RFL_LEDGER_AT_device_name);
 	const struct {
 		enum rfl_ledger_at column;
 		bool needed;
 		const char *constant; /* an example */
 	} parts[] = {
-		{ metric->column, !is_told(from, metric->instead), NULL },
+		{ metric->column, !has_source(from, metric->instead), NULL },
 		{ RFL_LEDGER_AT_model, !label, NULL },
 		{ RFL_LEDGER_AT_batch, !label, NULL },
 		{ RFL_LEDGER_AT_precision, !label, "fp32" },
 		{ RFL_LEDGER_AT_mode, whole && !label, "train" },
-		{ RFL_LEDGER_AT_backend, whole, "cpu" },
+		{ RFL_LEDGER_AT_backend, whole && !backend, "cpu" },
 		{ RFL_LEDGER_AT_env, !label && !backend, "lab_cpu" },
 	};
 	/* Each of these can be computed from the others. */
 	const bool derived =
 		(metric->column == RFL_LEDGER_AT_samples_per_s ||
 		 metric->column == RFL_LEDGER_AT_step_ms_median) &&
-		(is_told(from, RFL_LEDGER_AT_samples_per_s) ||
-		 is_told(from, RFL_LEDGER_AT_step_ms_mean) ||
-		 is_told(from, RFL_LEDGER_AT_step_ms_median) ||
-		 (is_told(from, RFL_LEDGER_AT_wall_s) && is_told(from, RFL_LEDGER_AT_iters)));
-	struct rfl_buf list, names, rules;
+		(has_source(from, RFL_LEDGER_AT_samples_per_s) ||
+		 has_source(from, RFL_LEDGER_AT_step_ms_mean) ||
+		 has_source(from, RFL_LEDGER_AT_step_ms_median) ||
+		 (has_source(from, RFL_LEDGER_AT_wall_s) && has_source(from, RFL_LEDGER_AT_iters)));
+	RFL_AUTO(buf) rules = { .max = 1 << 12 };
+	RFL_AUTO(buf) names = { .max = 1 << 12 };
+	RFL_AUTO(buf) list = { .max = 1 << 16 };
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&names, 1 << 12);
-	rfl_buf_init(&rules, 1 << 12);
-	rfl_buf_init(&list, 1 << 16);
 	for (size_t i = derived; i < RFL_ARRAY_LEN(parts); i++) {
 		const char *name = rfl_ledger_fields[parts[i].column].name;
 
-		if (!parts[i].needed || is_told(from, parts[i].column))
+		if (!parts[i].needed || has_source(from, parts[i].column))
 			continue;
 		rfl_buf_printf(&names, "%s'%s'", names.len ? ", " : "", name);
 		rfl_buf_printf(&rules, " %s=COLUMN", name);
@@ -282,9 +331,6 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 			      "%s: no column for %s among %s; map each one with --map%s", csv->path,
 			      rfl_buf_str(&names), rfl_buf_str(&list), rfl_buf_str(&rules));
 	}
-	rfl_buf_fini(&list);
-	rfl_buf_fini(&names);
-	rfl_buf_fini(&rules);
 	return rc;
 }
 
@@ -302,31 +348,23 @@ static const struct {
 	  "success succeeded done completed complete passed finished pass 0" },
 };
 
-static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, struct rfl_err *err)
-{
-	char *copy = rfl_ledger__text(l, text, true);
-
-	if (!copy)
-		return rfl_no_memory(err, "ledger");
-	*field = copy;
-	return RFL_OK;
-}
-
 /* Convert to lower case and to the keyword of the ledger. */
-static enum rfl_rc translate(struct rfl_ledger *l, enum rfl_ledger_at column,
-			     struct rfl_ledger_row *row, struct rfl_err *err)
+static void translate(struct rfl_runs *runs, enum rfl_ledger_at column, struct rfl_ledger_row *row)
 {
 	char **field = rfl_field_text_at(&rfl_ledger_fields[column], row), low[64];
 	size_t len = *field ? strlen(*field) : 0;
 
+	const char *ours = low;
+
 	if (len == 0 || len >= sizeof(low))
-		return RFL_OK;
+		return;
 	for (size_t i = 0; i <= len; i++)
 		low[i] = (char)tolower((unsigned char)(*field)[i]);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
 		if (words[i].column == column && place_among(words[i].theirs, low))
-			return set(l, field, words[i].ours, err);
-	return strcmp(low, *field) == 0 ? RFL_OK : set(l, field, low, err);
+			ours = words[i].ours;
+	if (strcmp(ours, *field) != 0)
+		*field = text_of(runs, ours);
 }
 
 /* Compare only letters and digits: "ResNet-50" equals "resnet50". */
@@ -354,22 +392,46 @@ static void derive(struct rfl_ledger_row *row)
 
 	if (isnan(step))
 		step = isnan(row->step_ms_mean) ? row->step_ms_median : row->step_ms_mean;
-	if (isnan(row->samples_per_s) && step > 0)
+	if (isnan(row->samples_per_s) && step > 0) {
 		row->samples_per_s = 1000 * batch / step;
+		row->samples_per_s_std *= row->samples_per_s / step; /* was of the time */
+	}
 	if (isnan(row->step_ms_mean) && row->samples_per_s > 0)
 		row->step_ms_mean = 1000 * batch / row->samples_per_s;
 }
 
-/* Complete a row of another program: convert model names, precisions and status to those of the
- * ledger, and add parts of the label and rates computed from times, or times from rates.
- * @param status  the table has a status column */
-static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
-			  const struct rfl_ledger_metric *metric, bool status, struct rfl_err *err)
+/* Convert the words of a row. A device such as "cuda:0" is a backend. */
+static void translate_row(struct rfl_runs *runs, struct rfl_ledger_row *row)
 {
 	static const enum rfl_ledger_at translated[] = { RFL_LEDGER_AT_precision,
 							 RFL_LEDGER_AT_layout, RFL_LEDGER_AT_status,
 							 RFL_LEDGER_AT_backend };
+	const struct rfl_span device = rfl_span_of(row->device_name ? row->device_name : "");
+	const struct rfl_span kind = { device.at, rfl_span_find(device, ":") };
 	const struct rfl_zoo_model *m;
+
+	if (rfl_span_is(kind, "cuda") || rfl_span_is(kind, "cpu") || rfl_span_is(kind, "mps")) {
+		row->backend = row->backend                ? row->backend
+			       : rfl_span_is(kind, "cuda") ? text_of(runs, "cuda")
+							   : row->device_name;
+		row->device_name = NULL;
+	}
+	for (size_t i = 0; row->model && (m = rfl_zoo_at(i)) != NULL; i++)
+		if (alike(m->name, row->model)) {
+			if (strcmp(m->name, row->model) != 0)
+				row->model = text_of(runs, m->name);
+			break;
+		}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(translated); i++)
+		translate(runs, translated[i], row);
+}
+
+/* Complete a row of another program: convert model names, precisions and status to the ledger's,
+ * and add parts of the label and rates computed from times, or times from rates.
+ * @param status  the table has a status column */
+static enum rfl_rc settle(struct rfl_runs *runs, const char *path, struct rfl_ledger_row *row,
+			  bool status, struct rfl_err *err)
+{
 	struct rfl_label label;
 	const struct {
 		char **to;
@@ -377,60 +439,49 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 	} parts[] = { { &row->model, label.model },
 		      { &row->precision, label.precision },
 		      { &row->mode, label.mode } };
-	const char *what;
+	const char *lack;
 	char env[49];
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; row->model && (m = rfl_zoo_at(i)) != NULL; i++)
-		if (alike(m->name, row->model)) {
-			if (strcmp(m->name, row->model) != 0)
-				rc = set(l, &row->model, m->name, err);
-			break;
-		}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(translated) && rc == RFL_OK; i++)
-		rc = translate(l, translated[i], row, err);
-
+	translate_row(runs, row);
 	/* Add parts of the label that are missing in the columns. */
 	rfl_label_parse(row->label, row->model, &label);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
 		if (!*parts[i].to && parts[i].from[0])
-			rc = set(l, parts[i].to, parts[i].from, err);
+			*parts[i].to = text_of(runs, parts[i].from);
 	if (row->batch < 0)
 		row->batch = label.batch;
 	if (row->repeat < 0)
 		row->repeat = label.run;
-	if (rc)
-		return rc;
-	rc = rfl_label_env(row->env, row->label, row->model, row->backend ? row->backend : "", env,
-			   err);
-	if (rc) {
+	if (rfl_label_env(row->env, row->label, row->model, row->backend ? row->backend : "", env,
+			  err) != RFL_OK) {
 		rfl_err_prefix(err, "%s:%zu", path, row->line);
 		if (err)
 			err->rc = RFL_EFORMAT;
 		return RFL_EFORMAT;
 	}
 	if (env[0])
-		rc = set(l, &row->env, env, err);
+		row->env = text_of(runs, env);
 
 	derive(row);
-	if (rc == RFL_OK && !status && !isnan(rfl_ledger_metric_value(metric, row)))
-		rc = set(l, &row->status, "ok", err);
-	else if (rc == RFL_OK && !row->status)
-		rc = set(l, &row->status, "unknown", err);
-	what = rfl_facts_lack(row);
-	if (rc || !what)
-		return rc;
+	if (!status && !isnan(rfl_ledger_metric_value(runs->metric, row)))
+		row->status = text_of(runs, "ok");
+	else if (!row->status)
+		row->status = text_of(runs, "unknown");
+	lack = rfl_facts_lack(row);
+	if (!lack)
+		return RFL_OK;
 	return rfl_fail(
 		err, RFL_EFORMAT, 0,
 		"%s:%zu: neither a column nor the label '%.100s' contains the %s; add --map "
 		"%s=COLUMN or --map '%s=\"constant\"'",
-		path, row->line, row->label ? row->label : "", what, what, what);
+		path, row->line, row->label ? row->label : "", lack, lack, lack);
 }
 
 struct reading {
 	struct rfl_runs *runs;
 	const struct rfl_column_map *map; /* NULL: none */
 	const bool *wanted;               /* columns to read from a ledger */
+	bool found;                       /* intensities and rates */
 };
 
 /* Note the columns used: "FILE: ...; used columns: model=arch, batch, env=\"mac_mps\"". */
@@ -455,10 +506,88 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 		if (from[i].scale != 0)
 			rfl_buf_printf(notes, "*%g", from[i].scale);
 	}
-	if (!is_told(from, RFL_LEDGER_AT_status))
+	if (!has_source(from, RFL_LEDGER_AT_status))
 		rfl_buf_puts(notes,
 			     "; without a status column, rows with a value are treated as ok");
 	rfl_buf_putc(notes, '\n');
+}
+
+/* Find the columns of repeats of a rate or time. A deviation without a unit has the time's. */
+static void bind_runs(const struct rfl_csv *csv, struct rfl_ledger_source from[RFL_LEDGER_NREAD])
+{
+	static const enum rfl_ledger_at of_runs[] = { RFL_LEDGER_AT_samples_per_s,
+						      RFL_LEDGER_AT_step_ms_mean,
+						      RFL_LEDGER_AT_step_ms_median };
+	struct rfl_ledger_source *std = &from[RFL_LEDGER_AT_samples_per_s_std];
+	struct rfl_ledger_source *n = &from[RFL_LEDGER_AT_samples_per_s_n];
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(of_runs); i++) {
+		struct rfl_ledger_source *of = &from[of_runs[i]];
+
+		of->of_runs = true;
+		of->nruns = of->foreign ? rfl_column_map__runs(csv, of->column) : 0;
+		if (std->column >= 0 && std->scale == 0 && of->column >= 0)
+			std->scale = of->scale;
+	}
+	for (size_t i = 0; i < RFL_LEDGER_NREAD; i++) /* "n" may be mapped to another column */
+		if (i != RFL_LEDGER_AT_samples_per_s_n && from[i].column == n->column)
+			n->column = -1;
+}
+
+static enum rfl_rc read_numbers(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
+				struct rfl_err *err)
+{
+	struct rfl_ledger_source from[RFL_LEDGER_NREAD];
+	struct reading *r = ctx;
+	bool more;
+	enum rfl_rc rc;
+
+	if (rfl_foreign_is_ours(csv) || rfl_csv_find(csv, "verdict") >= 0)
+		return RFL_OK; /* runs, or points */
+	take_known_names(csv, from);
+	if (r->map && (rc = rfl_column_map__bind(r->map, csv, from, err)))
+		return rc;
+	r->found = has_source(from, RFL_LEDGER_AT_ai) &&
+		   (has_source(from, RFL_LEDGER_AT_attained_gflops) ||
+		    has_source(from, RFL_LEDGER_AT_tflops));
+	if (!r->found)
+		return RFL_OK;
+	bind_runs(csv, from);
+	if ((rc = rfl_ledger__read(csv, from, to, &more, err)))
+		return rc;
+	for (size_t i = 0; i < to->nrows; i++) {
+		translate_row(r->runs, &to->rows[i]);
+		if (isnan(to->rows[i].attained_gflops))
+			to->rows[i].attained_gflops = 1e3 * to->rows[i].tflops;
+	}
+	note_sources(csv, from, &r->runs->notes);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_foreign_numbers(const char *path, const struct rfl_column_map *map,
+				struct rfl_ledger **ret, struct rfl_buf *notes, struct rfl_err *err)
+{
+	RFL_AUTOPTR(ledger) l = rfl_alloc_array(1, sizeof(*l));
+	RFL_AUTO(buf) nersc = { .max = (size_t)1 << 22 };
+	RFL_AUTOPTR(csv) csv = NULL;
+	struct rfl_runs runs = { .ledger = l };
+	struct reading reading = { .runs = &runs, .map = map };
+	enum rfl_rc rc;
+
+	l->hashed = true;
+	if ((rc = rfl_foreign__nersc(path, &nersc, err)))
+		return rc;
+	if (nersc.len && !(rc = rfl_csv_open_text(nersc.data, nersc.len, path, &csv, err)))
+		rc = read_numbers(csv, l, &reading, err);
+	else if (!nersc.len)
+		rc = rfl_ledger__read_file(path, read_numbers, &reading, l, err);
+	rfl_buf_puts(notes, rfl_buf_str(&runs.notes));
+	rfl_buf_fini(&runs.notes);
+	if (rc || !reading.found)
+		return rc;
+	*ret = l;
+	l = NULL;
+	return RFL_OK;
 }
 
 static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
@@ -493,6 +622,7 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 	    (!ours && (rc = check_needed(csv, from, runs->metric, runs->timed, err))))
 		return rc;
 
+	bind_runs(csv, from);
 	/* Read rows in batches, which are dropped unless requested. A second attempt to read a file
 	 * starts over. */
 	runs->n = runs->files[runs->nfiles - 1].first;
@@ -511,12 +641,12 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 				why.msg);
 		for (size_t i = first; i < to->nrows && rc == RFL_OK; i++) {
 			if (!ours)
-				rc = settle(csv->path, to, &to->rows[i], runs->metric,
-					    is_told(from, RFL_LEDGER_AT_status), err);
+				rc = settle(runs, csv->path, &to->rows[i],
+					    has_source(from, RFL_LEDGER_AT_status), err);
 			else if (cut)
 				derive(&to->rows[i]);
 			if (rc == RFL_OK)
-				rc = add_run(runs, &to->rows[i], err);
+				add_run(runs, &to->rows[i]);
 		}
 		if (to->batch)
 			to->nrows = 0;
@@ -532,23 +662,16 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 {
 	bool wanted[RFL_LEDGER_NCOLUMNS];
 	const bool timed = rows == RFL_ROWS_TIMES;
-	struct rfl_runs *runs = calloc(1, sizeof(*runs));
+	struct rfl_runs *runs = rfl_alloc_array(1, sizeof(*runs));
 	struct reading reading = { .runs = runs, .map = map, .wanted = wanted };
 	enum rfl_rc rc = RFL_OK;
 
-	if (!runs)
-		return rfl_no_memory(err, "ledger");
-	rfl_buf_init(&runs->notes, 0);
 	runs->metric = metric;
 	runs->timed = timed;
 	runs->likes = (struct rfl_row_index){ .hash = like_hash, .alike = like_alike };
 	runs->arena = rfl_arena_new();
-	runs->files = rfl_alloc_array(npaths, sizeof(*runs->files));
-	runs->ledger = calloc(1, sizeof(*runs->ledger));
-	if (!runs->arena || !runs->files || !runs->ledger) {
-		rc = rfl_no_memory(err, "ledger");
-		goto done;
-	}
+	runs->files = rfl_arena_array(runs->arena, npaths, sizeof(*runs->files));
+	runs->ledger = rfl_alloc_array(1, sizeof(*runs->ledger));
 	runs->ledger->batch = rows == RFL_ROWS_KEPT || rows == RFL_ROWS_WHOLE ? 0 : BATCH;
 	runs->ledger->hashed = timed;
 	memset(wanted, rows == RFL_ROWS_WHOLE, sizeof(wanted));
@@ -562,17 +685,13 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 			(struct rfl_runs_file){ .path = paths[i], .first = runs->n };
 		rc = rfl_ledger__read_file(paths[i], read_table, &reading, runs->ledger, err);
 	}
-	if (rc == RFL_OK)
-		rc = rfl_runs_drop_continued(runs, err);
-	if (rc == RFL_OK)
-		rc = rfl_buf_check(&runs->notes, "notes", err);
-	if (rc == RFL_OK) {
-		*ret = runs;
-		runs = NULL;
+	if (rc) {
+		rfl_runs_free(runs);
+		return rc;
 	}
-done:
-	rfl_runs_free(runs);
-	return rc;
+	rfl_runs_drop_continued(runs);
+	*ret = runs;
+	return RFL_OK;
 }
 
 void rfl_runs_free(struct rfl_runs *runs)
@@ -584,12 +703,11 @@ void rfl_runs_free(struct rfl_runs *runs)
 	rfl_ledger_free(runs->ledger);
 	free(runs->runs);
 	free(runs->times);
-	free(runs->files);
 	rfl_buf_fini(&runs->notes);
 	free(runs);
 }
 
-const struct rfl_run_times *rfl_runs_times(const struct rfl_runs *runs, const struct rfl_run *run)
+const struct rfl_run_step *rfl_runs_times(const struct rfl_runs *runs, const struct rfl_run *run)
 {
 	return &runs->times[run - runs->runs];
 }
@@ -650,6 +768,18 @@ bool rfl_runs_beside(const struct rfl_runs *runs, const struct rfl_run *run, con
 	else
 		rfl_buf_printf(out, "%.*s%s/%s.csv", (int)(rfl_path_base(table) - table), table,
 			       folder, run->id);
+	return true;
+}
+
+bool rfl_runs_network(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out)
+{
+	const char *digest = run->like->net_digest, *table;
+
+	if (!digest || !*digest || strchr(digest, '/'))
+		return false;
+	table = table_of(runs, run);
+	rfl_buf_printf(out, "%.*snetworks/%s.json", (int)(rfl_path_base(table) - table), table,
+		       digest);
 	return true;
 }
 

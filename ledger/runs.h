@@ -1,8 +1,8 @@
 /*
  * runs.h - reads the runs of one or more tables for summaries. The columns of metrics.csv are found
- * by name; those of another program's table by common column names, labels and a map of rules:
+ * by name; columns of another program's table by common column names, labels and a map of rules:
  * NAME=COLUMN, NAME=COLUMN UNIT, NAME=COLUMN*FACTOR, NAME="constant", NAME="text {COLUMN}"
- * (docs/matrix.md).
+ * (docs/reference/summary.md).
  */
 #ifndef RFL_LEDGER_RUNS_H
 #define RFL_LEDGER_RUNS_H
@@ -22,9 +22,10 @@ struct rfl_column_map {
 	struct rfl_arena *arena; /**< owns the texts of the rules */
 };
 
-/** Create an empty map. NULL: out of memory. */
+/** Create an empty map. */
 struct rfl_column_map *rfl_column_map_new(void) RFL_WARN_UNUSED;
 void rfl_column_map_free(struct rfl_column_map *map); /* accepts NULL */
+RFL_AUTOPTR_TYPE(column_map, free);
 
 /** Add a rule. RFL_EINVAL: invalid rule, unknown or repeated name, or invalid number.
  * @param where  position of the rule for messages; copied */
@@ -50,6 +51,7 @@ struct rfl_run {
 	const struct rfl_ledger_row *like; /**< without label, time and repeat */
 	const char *label, *time;          /**< NULL: unknown */
 	double value;                      /**< value of the metric */
+	int64_t n;  /**< number of runs in the row, if it has a deviation of several; else -1 */
 	double std; /**< its sample standard deviation, if the row is for several runs; else NaN */
 	int64_t repeat;
 	size_t line;
@@ -57,11 +59,23 @@ struct rfl_run {
 	const char *id; /**< run_id; NULL: another program wrote the row */
 };
 
-/** Additional columns needed for roofline points. */
-struct rfl_run_times {
-	double step_ms_median, step_ms_p10, step_ms_p90;
-	double fwd_ms_mean, bwd_ms_mean, opt_ms_mean, data_wait_ms_mean;
+/** The phases of a step. */
+enum rfl_timed {
+	RFL_TIMED_FORWARD,
+	RFL_TIMED_BACKWARD,
+	RFL_TIMED_OPTIMIZER,
+	RFL_TIMED_DATA_WAIT,
+	RFL_TIMED_UPLOAD,
+	RFL_TIMED_PHASES
 };
+
+/** The times of a run. NaN: unknown. */
+struct rfl_run_step {
+	double samples_per_s;
+	double median_ms, p10_ms, p90_ms; /**< over its steps */
+	double phase_ms[RFL_TIMED_PHASES];
+};
+struct rfl_run_step rfl_run_step_of_row(const struct rfl_ledger_row *row);
 
 /** Data to keep in addition to the runs. */
 enum rfl_rows {
@@ -76,12 +90,12 @@ enum rfl_rows {
 struct rfl_runs {
 	const struct rfl_ledger_metric *metric;
 	size_t n, cap;
-	struct rfl_run *runs;        /**< in file order */
-	struct rfl_run_times *times; /**< one per run; NULL: not requested */
+	struct rfl_run *runs;       /**< in file order */
+	struct rfl_run_step *times; /**< one per run; NULL: not requested */
 	bool timed;
 	struct rfl_row_index likes;
 	struct rfl_ledger *ledger; /**< owns the texts and, if requested, the rows */
-	struct rfl_arena *arena;   /**< owns the rows in likes */
+	struct rfl_arena *arena;   /**< owns the list of files and the rows in likes */
 	size_t nfiles;
 	struct rfl_runs_file *files;
 	struct rfl_buf notes; /**< lines naming the columns used in tables of other programs */
@@ -98,9 +112,10 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
 			  struct rfl_runs **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_runs_free(struct rfl_runs *runs); /* accepts NULL */
+RFL_AUTOPTR_TYPE(runs, free);
 
 /** Return the times of a run, if they were requested. */
-const struct rfl_run_times *rfl_runs_times(const struct rfl_runs *runs, const struct rfl_run *run);
+const struct rfl_run_step *rfl_runs_times(const struct rfl_runs *runs, const struct rfl_run *run);
 
 /** Return the whole row of a run, if the rows were kept (RFL_ROWS_KEPT or RFL_ROWS_WHOLE). */
 const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const struct rfl_run *run);
@@ -108,18 +123,29 @@ const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const str
 /** Append the position of a run as "file:line". */
 void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out);
 
+/** Read another program's table with arithmetic intensities and rates of programs or kernels.
+ * @param map  may be NULL
+ * @param ret  NULL without such columns, or if it is a ledger; release with rfl_ledger_free() */
+enum rfl_rc rfl_foreign_numbers(const char *path, const struct rfl_column_map *map,
+				struct rfl_ledger **ret, struct rfl_buf *notes,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Keep only the runs i for which `keep` returns true. */
 void rfl_runs_select(struct rfl_runs *runs,
 		     bool (*keep)(const struct rfl_runs *runs, size_t i, void *ctx), void *ctx);
 
-/** Drop the runs of trainings that a later run continued from their checkpoint, with a note: the
+/** Drop the training runs that a later run continued from their checkpoint, with a note: the
  * epochs of the later run include theirs. Called by rfl_runs_load(). */
-enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_runs_drop_continued(struct rfl_runs *runs);
 
 /** Append the path of a file about a run: dir/<run_id>.csv or, if dir is NULL, folder/<run_id>.csv
  * next to its table. @return false if the row has no run_id, because another program wrote it */
 bool rfl_runs_beside(const struct rfl_runs *runs, const struct rfl_run *run, const char *dir,
 		     const char *folder, struct rfl_buf *out);
+
+/** Append the path of the network of a run, networks/<net_digest>.json next to its table.
+ * @return false if its model is not of a network file */
+bool rfl_runs_network(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out);
 
 /**
  * Check at the end of a table of steps that it has all of them.

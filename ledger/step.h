@@ -11,12 +11,12 @@
 /** When the engine of a row has a fused kernel for attention on its device. */
 enum rfl_fused_attention rfl_step_fused_attention(const struct rfl_ledger_row *row);
 
-/** The optimizer of a row; that of a run by default if it is unknown. */
+/** The optimizer of a row; if it is unknown, the default of 'run'. */
 const char *rfl_step_optimizer(const struct rfl_ledger_row *row);
 
 /**
- * The options of counts and memory. The batch is that of one forward pass. Facts that are unknown,
- * as before a run, are those of a run with the default options.
+ * The options of counts and memory. The batch is for one forward pass. Fields that are unknown,
+ * as before a run, have the values of a run with the default options.
  * @return RFL_OK; RFL_EINVAL: the precision or the optimizer is not valid
  */
 enum rfl_rc rfl_step_options(const struct rfl_ledger_row *row, struct rfl_memory_options *ret,

@@ -3,7 +3,6 @@
  * necessary, and the rows are added in one write. Then its mirror is updated.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,10 +28,9 @@ char *rfl_ledger__beside(const char *path, const char *suffix)
 
 void rfl_ledger__drop(const char *path, const char *suffix)
 {
-	char *name = rfl_ledger__beside(path, suffix);
+	RFL_AUTOFREE char *name = rfl_ledger__beside(path, suffix);
 
 	(void)unlink(name);
-	free(name);
 }
 
 /* Fail unless the file has the columns that a ledger of any version has. */
@@ -55,7 +53,7 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 /* The file may be empty because another process is about to write the first row. */
 static enum rfl_rc check_file(const char *path, struct rfl_err *err)
 {
-	struct rfl_csv *csv = NULL;
+	RFL_AUTOPTR(csv) csv = NULL;
 	enum rfl_rc rc;
 
 	if (rfl_file_size(path) == 0 || rfl_ledger__is_cut_header(path))
@@ -63,7 +61,6 @@ static enum rfl_rc check_file(const char *path, struct rfl_err *err)
 	rc = rfl_csv_open(path, &csv, err);
 	if (rc == RFL_OK)
 		rc = check_ours(csv, err);
-	rfl_csv_close(csv);
 	return rc;
 }
 
@@ -111,8 +108,8 @@ static bool ends_whole(const struct rfl_csv *header, int fd, off_t size)
 static void arrange(const struct rfl_csv *file, const struct rfl_ledger__rows *rows,
 		    struct rfl_buf *out)
 {
-	struct rfl_span *fields = rfl_alloc_array(rows->ncolumns, sizeof(*fields));
-	size_t *from = rfl_alloc_array(file->ncolumns, sizeof(*from));
+	RFL_AUTOFREE struct rfl_span *fields = rfl_alloc_array(rows->ncolumns, sizeof(*fields));
+	RFL_AUTOFREE size_t *from = rfl_alloc_array(file->ncolumns, sizeof(*from));
 
 	for (size_t i = 0; i < file->ncolumns; i++)
 		while (from[i] < rows->ncolumns &&
@@ -130,8 +127,6 @@ static void arrange(const struct rfl_csv *file, const struct rfl_ledger__rows *r
 			rfl_buf_putc(out, i + 1 < file->ncolumns ? ',' : '\n');
 		}
 	}
-	free(fields);
-	free(from);
 }
 
 /* Whether the file lacks a column of this version or of the rows. */
@@ -151,8 +146,8 @@ static bool lacks_column(const struct rfl_csv *file, const struct rfl_ledger__ro
 static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledger__rows *rows,
 				 bool *again, struct rfl_err *err)
 {
-	struct rfl_buf text = { .len = 0 }; /* header of a new file, then rows */
-	struct rfl_csv *csv = NULL;
+	RFL_AUTO(buf) text = { .len = 0 }; /* header of a new file, then rows */
+	RFL_AUTOPTR(csv) csv = NULL;
 	bool regular, older;
 	off_t size;
 	struct stat st;
@@ -175,18 +170,17 @@ static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledg
 		rc = rfl_csv_open_text(text.data, text.len, path, &csv, err);
 	}
 	if (rc || (rc = check_ours(csv, err)))
-		goto done;
+		return rc;
 
 	older = lacks_column(csv, rows);
 	if (size > 0 && (older || !ends_whole(csv, fd, size))) {
 		rc = rfl_ledger__mend(fd, path, again, err);
 		if (rc || *again)
-			goto done;
+			return rc;
 	}
 	if (older) {
 		*again = true;
-		rc = rfl_ledger__upgrade(path, rows->columns, rows->ncolumns, err);
-		goto done;
+		return rfl_ledger__upgrade(path, rows->columns, rows->ncolumns, err);
 	}
 	arrange(csv, rows, &text);
 	rc = rfl_buf_check(&text, path, err);
@@ -194,9 +188,6 @@ static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledg
 		rc = rfl_file_append(fd, path, text.data, text.len, err);
 	if (rc == RFL_OK && regular)
 		rfl_ledger__mirror(path, csv, size, rows->text->len == 0);
-done:
-	rfl_csv_close(csv);
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -223,7 +214,7 @@ enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row
 				   struct rfl_err *err)
 {
 	const char *columns[RFL_LEDGER_NCOLUMNS];
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
@@ -237,7 +228,6 @@ enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row
 								    .ncolumns = RFL_LEDGER_NCOLUMNS,
 								    .text = &text },
 					err);
-	rfl_buf_fini(&text);
 	return rc;
 }
 

@@ -20,7 +20,7 @@
 
 bool rfl_ledger__is_cut_header(const char *path)
 {
-	struct rfl_buf header;
+	RFL_AUTO(buf) header = { .len = 0 };
 	FILE *f = fopen(path, "re");
 	bool cut = false;
 	size_t n = 0;
@@ -28,7 +28,6 @@ bool rfl_ledger__is_cut_header(const char *path)
 
 	if (!f)
 		return false;
-	rfl_buf_init(&header, 0);
 	rfl_fields_write_header(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, &header);
 	do
 		c = getc(f);
@@ -38,7 +37,6 @@ bool rfl_ledger__is_cut_header(const char *path)
 	while (c == '\0')
 		c = getc(f);
 	cut = !header.failed && n < header.len && c == EOF && !ferror(f);
-	rfl_buf_fini(&header);
 	fclose(f);
 	return cut;
 }
@@ -95,12 +93,12 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 			text->data[i] = text->data[i] == '\n' || i + 1 == text->len ? '\n' : '\r';
 		if (torn++ < RFL_LEDGER__NAMED_MAX)
 			rfl_log(RFL_LOG_WARN,
-				"%s:%zu: the row is left out because it is incomplete or has a "
+				"%s:%zu: the row is skipped because it is incomplete or has a "
 				"stray quote; correct it or delete it",
 				path, r.line);
 	}
 	if (torn > RFL_LEDGER__NAMED_MAX)
-		rfl_log(RFL_LOG_WARN, "%s: %zu more such rows are left out", path,
+		rfl_log(RFL_LOG_WARN, "%s: %zu more such rows are skipped", path,
 			torn - RFL_LEDGER__NAMED_MAX);
 	if (rc == RFL_OK && !torn)
 		rc = rfl_err_pass(err, why);
@@ -111,12 +109,11 @@ static const char *const torn_header[] = { "found_utc", "line", "zero_bytes", "t
 
 enum rfl_rc rfl_ledger__check_torn(const char *path, struct rfl_err *err)
 {
-	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
+	RFL_AUTOFREE char *torn_path = rfl_ledger__beside(path, ".torn.csv");
 	enum rfl_rc rc = rfl_file_check_use(torn_path, RFL_FILE_APPENDED, err);
 
 	if (rc == RFL_OK && rfl_file_size(torn_path) > 0)
 		rc = rfl_csv_check_header(torn_path, torn_header, RFL_ARRAY_LEN(torn_header), err);
-	free(torn_path);
 	return rc;
 }
 
@@ -128,11 +125,10 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 	char line[32], zeros[32], now[RFL_TIME_ISO_SIZE];
 	const char *fields[] = { now, line, zeros, NULL };
 	size_t nzeros = 0;
-	struct rfl_buf kept, row;
+	RFL_AUTO(buf) row = { .len = 0 };
+	RFL_AUTO(buf) kept = { .max = RFL_LEDGER__BYTES_MAX };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&kept, RFL_LEDGER__BYTES_MAX);
-	rfl_buf_init(&row, 0);
 	for (size_t i = r->begin; i < r->end; i++) {
 		if (text[i] == '\0')
 			nzeros++;
@@ -150,22 +146,19 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 		rfl_log(RFL_LOG_WARN,
 			"%s:%zu: the incomplete row (a power failure?) was moved to %s", path,
 			r->line, torn_path);
-	rfl_buf_fini(&kept);
-	rfl_buf_fini(&row);
 	return rc;
 }
 
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_err *err)
 {
-	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
+	RFL_AUTOFREE char *torn_path = rfl_ledger__beside(path, ".torn.csv");
 	bool cut = true; /* no complete row follows a torn row */
 	struct record r = { 0 };
-	struct rfl_buf text, whole;
+	RFL_AUTO(buf) whole = { .max = RFL_LEDGER__BYTES_MAX };
+	RFL_AUTO(buf) text = { .max = RFL_LEDGER__BYTES_MAX };
 	enum rfl_rc rc;
 
 	*mended = false;
-	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	rfl_buf_init(&whole, RFL_LEDGER__BYTES_MAX);
 	rc = rfl_file_read(path, &text, err);
 	while (rc == RFL_OK && next_record(text.data, text.len, &r)) {
 		if (r.torn) {
@@ -179,7 +172,7 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(&whole, path, err);
 	if (rc || !*mended)
-		goto done;
+		return rc;
 	if (!cut)
 		rc = rfl_file_write(path, whole.data, whole.len, err);
 	else if (ftruncate(fd, (off_t)whole.len) != 0)
@@ -187,14 +180,10 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_
 			      strerror(errno));
 	if (rc == RFL_OK)
 		rfl_ledger__drop(path, ".jsonl");
-done:
-	free(torn_path);
-	rfl_buf_fini(&text);
-	rfl_buf_fini(&whole);
 	return rc;
 }
 
-/* Whether a name is that of a column of this version, or of one of the first n of a list. */
+/* Whether a name belongs to a column of this version, or of one of the first n of a list. */
 static bool is_column(const char *name, const char *const *columns, size_t n)
 {
 	while (n > 0 && strcmp(columns[n - 1], name) != 0)
@@ -221,8 +210,8 @@ static enum rfl_rc convert(struct rfl_csv *old, const char *const *columns, size
 	const size_t most = old->ncolumns + n;
 	const char **names = rfl_alloc_array(most, sizeof(*names)), **fields;
 	const int schema = rfl_csv_find(old, "schema_version");
-	struct rfl_buf out = { .len = 0 };
-	struct rfl_csv *header = NULL;
+	RFL_AUTO(buf) out = { .len = 0 };
+	RFL_AUTOPTR(csv) header = NULL;
 	bool more = true, good = true;
 	enum rfl_rc rc;
 
@@ -248,8 +237,6 @@ static enum rfl_rc convert(struct rfl_csv *old, const char *const *columns, size
 	}
 	if (rc == RFL_OK && !good)
 		rc = rfl_fail_errno(err, "%s: cannot write its new version", old->path);
-	rfl_csv_close(header);
-	rfl_buf_fini(&out);
 	free(names);
 	free(fields);
 	return rc;
@@ -263,7 +250,7 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 		struct rfl_err why = RFL_ERR_INIT;
 		char suffix[64], number[16] = "";
 		struct stat old, other;
-		struct rfl_buf text;
+		RFL_AUTO(buf) text = { .max = RFL_LEDGER__BYTES_MAX };
 		enum rfl_rc rc;
 
 		if (n > 1)
@@ -280,11 +267,9 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 			continue;
 		}
 		/* The file system does not support links: copy. */
-		rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 		rc = rfl_file_read(path, &text, &why);
 		if (rc == RFL_OK)
 			rc = rfl_file_create(*kept, text.data, text.len, &why);
-		rfl_buf_fini(&text);
 		if (rc == RFL_OK)
 			return RFL_OK;
 		if (why.native != EEXIST)
@@ -295,21 +280,23 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, size_t n,
 				struct rfl_err *err)
 {
-	struct rfl_csv *old = NULL;
-	char *target = NULL, *fresh = NULL, *kept = NULL;
+	RFL_AUTOPTR(csv) old = NULL;
+	char *fresh = NULL;
+	RFL_AUTOFREE char *kept = NULL;
+	RFL_AUTOFREE char *target = NULL;
 	FILE *f = NULL;
 	int64_t version = 0;
 	enum rfl_rc rc;
 
 	if ((rc = rfl_file_target(path, &target, err)) ||
 	    (rc = rfl_file_neighbour(target, &fresh, &f, err)))
-		goto done;
+		return rc;
 	if ((rc = rfl_csv_open(path, &old, err)) == RFL_OK &&
 	    (rc = convert(old, columns, n, f, &version, err)) == RFL_OK)
 		rc = keep(path, version, &kept, err);
 	rc = rfl_file_replace(f, fresh, target, rc, err);
 	if (rc)
-		goto done;
+		return rc;
 	rfl_ledger__drop(path, ".jsonl");
 	if (version < RFL_LEDGER_SCHEMA)
 		rfl_log(RFL_LOG_WARN,
@@ -318,9 +305,5 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, si
 	else
 		rfl_log(RFL_LOG_WARN, "%s: columns were added; the old file is kept as %s", path,
 			kept);
-done:
-	free(target);
-	free(kept);
-	rfl_csv_close(old);
 	return rc;
 }

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,7 +90,7 @@ static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
 
 static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, struct rfl_err *err)
 {
-	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) out = { .len = 0 };
 	bool more = true, good = true;
 	enum rfl_rc rc = RFL_OK;
 
@@ -105,7 +104,6 @@ static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, st
 	}
 	if (!good)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", name, strerror(errno));
-	rfl_buf_fini(&out);
 	return rc;
 }
 
@@ -114,7 +112,7 @@ static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, st
 static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_buf text = { .max = RFL_LEDGER__BYTES_MAX };
+	RFL_AUTO(buf) text = { .max = RFL_LEDGER__BYTES_MAX };
 	struct rfl_csv *csv = NULL;
 	char *fresh = NULL;
 	FILE *f = NULL;
@@ -140,7 +138,6 @@ static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err 
 	}
 	rc = rfl_file_replace(f, fresh, mirror, rc, err);
 	rfl_csv_close(csv);
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -194,15 +191,16 @@ static bool last_line(const char *mirror, struct rfl_buf *text, struct rfl_span 
 static bool rows_after(const char *path, const struct rfl_csv *header, off_t before,
 		       struct rfl_span last, struct rfl_buf *out)
 {
-	struct rfl_buf text = { .max = RFL_LEDGER__BYTES_MAX }, rows = { .len = 0 };
+	RFL_AUTO(buf) rows = { .len = 0 };
+	RFL_AUTO(buf) text = { .max = RFL_LEDGER__BYTES_MAX };
 	off_t size, from = before > TAIL_MAX ? before - TAIL_MAX : 0;
-	struct rfl_csv *csv = NULL;
+	RFL_AUTOPTR(csv) csv = NULL;
 	enum rfl_rc rc;
 	bool more = true, found = last.len == 0 && from == 0, whole = from == 0;
 	const char *nl;
 
 	if (!read_tail(path, from, &rows, &size))
-		goto done;
+		return found;
 	if (from > 0) { /* in the middle of a row */
 		nl = memchr(rows.data, '\n', rows.len);
 		rfl_csv_write_row(&text, (const char *const *)header->columns, header->ncolumns);
@@ -210,10 +208,8 @@ static bool rows_after(const char *path, const struct rfl_csv *header, off_t bef
 			       nl ? rows.len - (size_t)(nl + 1 - rows.data) : 0);
 	}
 	if (rfl_csv_open_text(from ? text.data : rows.data, from ? text.len : rows.len, path, &csv,
-			      NULL) != RFL_OK) {
-		found = false;
-		goto done;
-	}
+			      NULL) != RFL_OK)
+		return false;
 	while ((rc = rfl_csv_next(csv, &more, NULL)) == RFL_OK && more) {
 		const size_t at = out->len;
 
@@ -227,12 +223,7 @@ static bool rows_after(const char *path, const struct rfl_csv *header, off_t bef
 			found = true;
 		}
 	}
-	found = found && rc == RFL_OK && !out->failed;
-done:
-	rfl_csv_close(csv);
-	rfl_buf_fini(&text);
-	rfl_buf_fini(&rows);
-	return found;
+	return found && rc == RFL_OK && !out->failed;
 }
 
 /* Append lines to the mirror after its first `end` bytes. */
@@ -254,8 +245,9 @@ static enum rfl_rc add_lines(const char *mirror, off_t end, const struct rfl_buf
 
 void rfl_ledger__mirror(const char *path, const struct rfl_csv *header, off_t before, bool whole)
 {
-	char *mirror = rfl_ledger__beside(path, ".jsonl");
-	struct rfl_buf text = { .len = 0 }, lines = { .len = 0 };
+	RFL_AUTOFREE char *mirror = rfl_ledger__beside(path, ".jsonl");
+	RFL_AUTO(buf) lines = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	struct rfl_span last = { .at = "", .len = 0 };
 	struct rfl_err why = RFL_ERR_INIT;
 	const bool exists = rfl_file_exists(mirror);
@@ -279,7 +271,4 @@ void rfl_ledger__mirror(const char *path, const struct rfl_csv *header, off_t be
 			"%s: the row is in the ledger, but not in its JSON mirror; the next run "
 			"rebuilds the mirror",
 			why.msg);
-	rfl_buf_fini(&text);
-	rfl_buf_fini(&lines);
-	free(mirror);
 }

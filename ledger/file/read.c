@@ -10,15 +10,10 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/stats.h"
+#include "base/text.h"
 #include "ledger/file/steps.h"
 #include "ledger/runs.h"
-
-char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared)
-{
-	size_t number;
-
-	return shared ? rfl_texts_put(&l->texts, text, &number) : rfl_texts_copy(&l->texts, text);
-}
 
 struct reader {
 	struct rfl_csv *csv;
@@ -32,7 +27,7 @@ struct reader {
 /* Read an integer of another program's table. Accepts "True", and "32.0" for 32, which some
  * programs write if the column has an empty cell. */
 static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_ledger_source *s,
-				    int64_t *ret, struct rfl_err *err)
+				    bool positive, int64_t *ret, struct rfl_err *err)
 {
 	static const char *const truths[] = { "false", "true", "no", "yes", "off", "on" };
 	const char *text = rfl_csv_text(r->csv, s->column);
@@ -48,11 +43,14 @@ static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_led
 	if (rc != RFL_OK || isnan(value))
 		return rc;
 	value = s->scale != 0 ? value * s->scale : value;
-	if (value != floor(value) || value < RFL_UNKNOWN || value > 9007199254740992.0)
+	if (value != floor(value) || value < (positive ? 1 : RFL_UNKNOWN) ||
+	    value > 9007199254740992.0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:%zu: column '%s': '%s' is not %s; correct the cell",
+				"%s:%zu: column '%s': '%s' is not %s; correct the value",
 				r->csv->path, r->csv->line, r->csv->columns[s->column], text,
-				value < 0 ? "0 or more" : "an integer");
+				positive    ? "a positive integer"
+				: value < 0 ? "0 or more"
+					    : "an integer");
 	*ret = (int64_t)value;
 	return RFL_OK;
 }
@@ -77,16 +75,58 @@ static enum rfl_rc expand(const struct reader *r, const char *pattern, struct rf
 	return rfl_buf_check(out, r->csv->path, err);
 }
 
-/* Read a real of another program's table. A negative number in a column that has none is unknown.
- */
-static enum rfl_rc read_foreign_real(struct reader *r, const struct rfl_ledger_source *s,
-				     const struct rfl_field *f, double *ret, struct rfl_err *err)
+/* Read a cell such as "1.74 \xc2\xb1 0.19". @param std  set only if the cell has one */
+static enum rfl_rc read_mean(const struct reader *r, int column, double *ret, double *std,
+			     struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_csv_double(r->csv, s->column, ret, err);
+	static const char *const signs[] = { "\xc2\xb1", "+/-", "+-" };
+	const char *text = rfl_csv_text(r->csv, column), *at = NULL;
+	struct rfl_span mean, spread;
+	size_t i = 0;
+
+	while (i < RFL_ARRAY_LEN(signs) && !(at = strstr(text, signs[i])))
+		i++;
+	if (!at)
+		return rfl_csv_double(r->csv, column, ret, err);
+	mean = rfl_span_trim((struct rfl_span){ text, (size_t)(at - text) });
+	spread = rfl_span_trim(rfl_span_of(at + strlen(signs[i])));
+	*ret = rfl_num_plain(mean.at, mean.len);
+	*std = rfl_num_plain(spread.at, spread.len);
+	return *std >= 0 && !isnan(*ret) ? RFL_OK : rfl_csv_double(r->csv, column, ret, err);
+}
+
+/* Read a real of another program's table. A negative number in a column that has none is unknown.
+ * A mean of repeats also sets their deviation and, if each has a column, their number. */
+static enum rfl_rc read_foreign_real(struct reader *r, const struct rfl_ledger_source *s,
+				     const struct rfl_field *f, struct rfl_ledger_row *row,
+				     struct rfl_err *err)
+{
+	double *ret = rfl_field_real_at(f, row), std = NAN, values[RFL_LEDGER__RUNS_MOST];
+	enum rfl_rc rc = read_mean(r, s->column, ret, &std, err);
+	struct rfl_stats stats;
+	size_t n = 0;
+
+	for (int i = 0; i < s->nruns && rc == RFL_OK; i++) {
+		rc = rfl_csv_double(r->csv, s->column + i, &values[n], err);
+		n += rc == RFL_OK && !isnan(values[n]);
+	}
+	if (n > 0) {
+		stats = rfl_stats_of(values, n);
+		*ret = stats.mean;
+		std = stats.std;
+		row->samples_per_s_n = (int64_t)n;
+	}
+	std = s->scale != 0 ? std * s->scale : std;
+	if (s->of_runs && !isnan(std))
+		row->samples_per_s_std = std;
+	if (f == &rfl_ledger_fields[RFL_LEDGER_AT_attained_gflops] && !isnan(std))
+		row->attained_gflops_std = std;
+	if (f == &rfl_ledger_fields[RFL_LEDGER_AT_tflops] && !isnan(std))
+		row->attained_gflops_std = 1e3 * std;
 
 	if (rc == RFL_OK && *ret < 0 && !f->is_signed) {
 		if (r->negative++ < RFL_LEDGER__NAMED_MAX)
-			rfl_log(RFL_LOG_WARN, "%s:%zu: column '%s': %s is negative, and left out",
+			rfl_log(RFL_LOG_WARN, "%s:%zu: column '%s': %s is negative, and skipped",
 				r->csv->path, r->csv->line, r->csv->columns[s->column],
 				rfl_csv_text(r->csv, s->column));
 		*ret = NAN;
@@ -100,26 +140,26 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 	const struct rfl_ledger_source *s = &r->from[i];
 	const struct rfl_field *f = &rfl_ledger_fields[i];
 	const char *text, *before;
-	struct rfl_buf made;
+	RFL_AUTO(buf) made = { .max = 1 << 16 };
 	char **to;
 	bool unique;
 	enum rfl_rc rc = RFL_OK;
 
 	if (f->kind == RFL_FIELD_INT && s->foreign)
-		return read_foreign_int(r, s, rfl_field_int_at(f, row), err);
+		return read_foreign_int(r, s, i == RFL_LEDGER_AT_batch, rfl_field_int_at(f, row),
+					err);
 	if (f->kind != RFL_FIELD_TEXT) {
-		rc = s->foreign ? read_foreign_real(r, s, f, rfl_field_real_at(f, row), err)
+		rc = s->foreign ? read_foreign_real(r, s, f, row, err)
 				: rfl_field_read_number(f, r->csv, s->column, row, err);
 		if (rc == RFL_OK && s->scale != 0 && f->kind == RFL_FIELD_REAL)
 			*rfl_field_real_at(f, row) *= s->scale;
 		return rc;
 	}
-	rfl_buf_init(&made, 1 << 16);
 	if (s->pattern)
 		rc = expand(r, s->pattern, &made, err);
 	text = s->pattern ? rfl_buf_str(&made) : rfl_csv_text(r->csv, s->column);
 	if (rc != RFL_OK || !*text) /* empty: unknown */
-		goto done;
+		return rc;
 	unique = i == RFL_LEDGER_AT_run_id || i == RFL_LEDGER_AT_timestamp_utc ||
 		 i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
 		 i == RFL_LEDGER_AT_loss_hash; /* these differ in every row */
@@ -130,9 +170,8 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 	else if (unique && r->to->of_batch)
 		*to = rfl_arena_strdup(r->to->of_batch, text);
 	else
-		*to = rfl_ledger__text(r->to, text, !unique);
-done:
-	rfl_buf_fini(&made);
+		*to = unique ? rfl_texts_copy(&r->to->texts, text)
+			     : rfl_texts_keep(&r->to->texts, text);
 	return rc;
 }
 
@@ -148,14 +187,14 @@ static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 		return rfl_num_parse_int(text, f->name, rfl_field_int_at(f, &r->blank), err);
 	if (f->kind == RFL_FIELD_REAL)
 		return rfl_num_parse_double(text, f->name, rfl_field_real_at(f, &r->blank), err);
-	*rfl_field_text_at(f, &r->blank) = rfl_ledger__text(r->to, text, true);
+	*rfl_field_text_at(f, &r->blank) = rfl_texts_keep(&r->to->texts, text);
 	return RFL_OK;
 }
 
 static void leave_out(struct reader *r)
 {
 	if (r->left_out++ < RFL_LEDGER__NAMED_MAX)
-		rfl_log(RFL_LOG_WARN, "%s:%zu: the incomplete row is left out", r->csv->path,
+		rfl_log(RFL_LOG_WARN, "%s:%zu: the incomplete row is skipped", r->csv->path,
 			r->csv->line);
 	r->to->torn = true;
 }
@@ -173,7 +212,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 	struct reader r = { .csv = csv, .from = from, .to = to };
 	struct rfl_err why = RFL_ERR_INIT;
 	size_t used[RFL_LEDGER_NREAD], nused = 0; /* indices of the columns in the table */
-	bool whole = true;                        /* the last row is complete or was left out */
+	bool whole = true;                        /* the last row is complete or was omitted */
 	enum rfl_rc rc;
 
 	rfl_ledger_row_init(&r.blank);
@@ -222,15 +261,15 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 	}
 	if (rc == RFL_OK && !whole && !version->foreign) {
 		/* The row may be complete except for the newline. */
-		rfl_log(RFL_LOG_WARN, "%s: the incomplete last line is left out", csv->path);
+		rfl_log(RFL_LOG_WARN, "%s: the incomplete last line is skipped", csv->path);
 		to->nrows--;
 		to->torn = true;
 	}
 	if (r.negative > RFL_LEDGER__NAMED_MAX)
-		rfl_log(RFL_LOG_WARN, "%s: %zu more negative numbers are left out", csv->path,
+		rfl_log(RFL_LOG_WARN, "%s: %zu more negative numbers are skipped", csv->path,
 			r.negative - RFL_LEDGER__NAMED_MAX);
 	if (r.left_out > RFL_LEDGER__NAMED_MAX)
-		rfl_log(RFL_LOG_WARN, "%s: %zu more incomplete rows are left out", csv->path,
+		rfl_log(RFL_LOG_WARN, "%s: %zu more incomplete rows are skipped", csv->path,
 			r.left_out - RFL_LEDGER__NAMED_MAX);
 	to->torn = to->torn || torn_before;
 	if (to->hashed)
@@ -264,13 +303,13 @@ enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, vo
 {
 	const size_t before = to->nrows;
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_csv *csv = NULL, *whole = NULL;
-	struct rfl_buf text;
+	RFL_AUTOPTR(csv) csv = NULL;
+	RFL_AUTOPTR(csv) whole = NULL;
+	RFL_AUTO(buf) text = { .max = RFL_LEDGER__BYTES_MAX };
 	uint64_t hash;
 	int lock = -1;
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 	/* No append is in progress while the lock is held. */
 	if ((rc = rfl_file_lock_shared(path, &lock, &why)) ||
 	    (rc = rfl_csv_open(path, &csv, &why)) || (rc = read(csv, to, ctx, &why))) {
@@ -288,9 +327,6 @@ enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, vo
 			rfl_hash64_text(hash, to->hash); /* hash of the unchanged file */
 	}
 done:
-	rfl_csv_close(whole);
-	rfl_csv_close(csv);
-	rfl_buf_fini(&text);
 	if (lock >= 0)
 		(void)!rfl_file_unlock(lock, path, NULL); /* nothing was written */
 	return rc;
@@ -311,17 +347,9 @@ static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void 
 	struct rfl_ledger_source from[RFL_LEDGER_NREAD];
 	const struct request *request = ctx;
 	enum rfl_rc rc = RFL_OK;
-	char last = '\n';
 	bool more;
 
-	if (request->since) {
-		(void)!fseeko(csv->f, (off_t)request->since - 1, SEEK_SET);
-		if (fread(&last, 1, 1, csv->f) != 1 || last != '\n')
-			return rfl_fail(err, RFL_EFORMAT, 0, "%s: no row ends at byte %zu",
-					csv->path, request->since);
-		rc = rfl_csv_seek(csv, request->since, err);
-	}
-	if (rc)
+	if (request->since && (rc = rfl_csv_seek(csv, request->since, err)) != RFL_OK)
 		return rc;
 	rfl_ledger__bind(csv, request->wanted, from);
 	if (!request->visit)
@@ -382,10 +410,9 @@ enum rfl_rc rfl_ledger_each(const char *path, const char *columns, size_t since,
 			    rfl_ledger_visitor *visit, void *ctx, struct rfl_err *err)
 {
 	struct request request = { .since = since, .visit = visit, .ctx = ctx };
-	struct rfl_ledger *l = NULL;
+	RFL_AUTOPTR(ledger) l = NULL;
 	enum rfl_rc rc = load_file(path, columns, &request, &l, err);
 
-	rfl_ledger_free(l);
 	return rc;
 }
 

@@ -12,6 +12,9 @@
 /* Size limit for a ledger that is read into memory, to be repaired or upgraded. */
 #define RFL_LEDGER__BYTES_MAX ((size_t)4 << 30)
 
+/* Columns of repeats that are read. */
+#define RFL_LEDGER__RUNS_MOST 64
+
 /* Incomplete rows that are named in messages; more are counted. */
 #define RFL_LEDGER__NAMED_MAX 10
 
@@ -22,12 +25,10 @@ struct rfl_ledger_source {
 	const char *text; /* value of every row if there is no column; borrowed; NULL: unknown */
 	/* text with {NAME} for the value of column NAME; `column` is the first; NULL: none */
 	const char *pattern;
-	bool foreign; /* accept "True", "no" and "32.0" as integers */
+	bool foreign; /* accept "True", "no" and "32.0" as integers, and "1.7 +- 0.2" as a mean */
+	bool of_runs; /* its deviation is samples_per_s_std */
+	int nruns;    /* columns of repeats from `column` on, whose mean is the value; 0: none */
 };
-
-/* Copy a text into the ledger.
- * @param shared  reuse an equal text; for values that occur in many rows */
-char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared) RFL_WARN_UNUSED;
 
 /* Find the wanted columns of a ledger (NULL: all) by name. */
 void rfl_ledger__bind(const struct rfl_csv *csv, const bool *wanted,
@@ -49,6 +50,10 @@ typedef enum rfl_rc rfl_ledger__reader(struct rfl_csv *csv, struct rfl_ledger *t
 enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
 				  struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* Convert a data file of NERSC's scripts to a table; `csv` stays empty if it is something else. */
+enum rfl_rc rfl_foreign__nersc(const char *path, struct rfl_buf *csv,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
 struct rfl_column_map;
 
 /* Convert the rules of a map into sources, which borrow its texts. RFL_EINVAL names a column that
@@ -59,6 +64,13 @@ enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct 
 
 /* Find the column that is named by `source` up to `end`, without blanks around it. -1: none. */
 int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const char *end);
+
+/* Milliseconds in a unit of time; NaN: it is not one. */
+double rfl_column_map__ms(const char *unit);
+
+/* The number of columns of repeats ("Run 1", "Run 2") that begin with this one; 0: it is not one.
+ */
+int rfl_column_map__runs(const struct rfl_csv *csv, int column);
 
 /* Append the column names of a table to a message, at most 40: "'a', 'b'". */
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);
@@ -75,14 +87,14 @@ struct rfl_ledger__rows {
 enum rfl_rc rfl_ledger__append(const char *path, const struct rfl_ledger__rows *rows,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Write a header: the columns of this version, then those of the list that are not among them. */
+/* Write a header: the columns of this version, then the list's other columns. */
 void rfl_ledger__put_header(const char *const *columns, size_t n, struct rfl_buf *out);
 
 /* Add the rows that the mirror lacks. A failure only causes a warning because the next append
  * repairs the mirror.
  * @param header  the ledger, opened
  * @param before  its size before rows were added
- * @param whole   build the mirror anew if necessary, also that of a large ledger */
+ * @param whole   build the mirror anew if necessary, even if the ledger is large */
 void rfl_ledger__mirror(const char *path, const struct rfl_csv *header, off_t before, bool whole);
 
 /* Replace the suffix of "logs/metrics.csv", for example to get "logs/metrics.jsonl". The caller
@@ -114,8 +126,8 @@ enum rfl_rc rfl_ledger__check_torn(const char *path, struct rfl_err *err) RFL_WA
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Replace the file by one with the current columns, followed by its foreign columns and by those
- * of a list. The old file is kept as <name>.v<version>.csv, with a warning. */
+/* Replace the file by one with the current columns, followed by its foreign columns and by the
+ * columns of a list. The old file is kept as <name>.v<version>.csv, with a warning. */
 enum rfl_rc rfl_ledger__upgrade(const char *path, const char *const *columns, size_t n,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -40,15 +40,13 @@ static bool same_what(const void *a, const void *b)
 static void note(struct rfl_matrix_index *ix, struct rfl_matrix_run *run,
 		 const struct rfl_ledger_row *row)
 {
-	size_t number;
-
 	run->row = ix->keeps_rows ? row : NULL;
-	run->status = row->status ? rfl_texts_put(&ix->texts, row->status, &number) : NULL;
+	run->status = rfl_texts_keep(&ix->texts, row->status);
 	if (row->error_text && rfl_text_same(row->status, "ok"))
 		run->status = "files lost";
-	run->reason = row->error_text ? rfl_texts_put(&ix->texts, row->error_text, &number) : NULL;
+	run->reason = rfl_texts_keep(&ix->texts, row->error_text);
 	if (run->ok > 1) /* only then is it asked which row counts */
-		run->run_id = row->run_id ? rfl_texts_copy(&ix->texts, row->run_id) : NULL;
+		run->run_id = rfl_texts_copy(&ix->texts, row->run_id);
 	run->run_s = row->warmup >= 0 && row->iters >= 0
 			     ? row->setup_s +
 				       row->step_ms_mean * 1e-3 * (double)(row->warmup + row->iters)
@@ -59,7 +57,7 @@ void rfl_matrix_cover_row(struct rfl_matrix_coverage *c, const struct rfl_ledger
 {
 	struct rfl_matrix_index *ix = c->index;
 	const struct rfl_matrix *m = ix->m;
-	/* an error of a run that is ok is that of a file, such as the table of its steps */
+	/* if a run is ok, its error is about a file, such as the table of its steps */
 	const bool ok = rfl_text_same(row->status, "ok") && !row->error_text;
 	const int64_t batch = row->micro_batch >= 0 ? row->micro_batch : row->batch;
 	struct rfl_matrix_cell key = { .batch = -1 };
@@ -126,15 +124,14 @@ static void clear_runs(struct rfl_matrix_coverage *c)
 void rfl_matrix_cover_begin(const struct rfl_matrix *m, struct rfl_matrix_coverage *ret)
 {
 	struct rfl_matrix_index *ix = rfl_alloc_array(1, sizeof(*ix));
-	size_t number;
 
 	ix->m = m;
 	ix->by_what = (struct rfl_row_index){ .hash = hash_what, .alike = same_what };
 	*ret = (struct rfl_matrix_coverage){ .nruns = m->ncells * (size_t)m->repeats, .index = ix };
 	ret->runs = rfl_alloc_array(ret->nruns, sizeof(*ret->runs));
 	for (size_t i = 0; i < m->ncells; i++) {
-		(void)!rfl_row_index_put(&ix->by_what, &m->cells[i], &number, NULL);
-		(void)!rfl_texts_put(&ix->ids, m->cells[i].id, &number);
+		rfl_row_index_put(&ix->by_what, &m->cells[i]);
+		rfl_texts_put(&ix->ids, m->cells[i].id);
 	}
 	clear_runs(ret);
 }
@@ -154,16 +151,14 @@ void rfl_matrix_cover_end(struct rfl_matrix_coverage *c)
 	}
 }
 
-enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
-			     struct rfl_matrix_coverage *ret, struct rfl_err *err)
+void rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
+		      struct rfl_matrix_coverage *ret)
 {
-	(void)err;
 	rfl_matrix_cover_begin(m, ret);
 	ret->index->keeps_rows = true;
 	for (size_t i = 0; ledger && i < ledger->nrows; i++)
 		rfl_matrix_cover_row(ret, &ledger->rows[i]);
 	rfl_matrix_cover_end(ret);
-	return RFL_OK;
 }
 
 static void visit(const struct rfl_ledger_row *row, void *ctx)

@@ -12,6 +12,7 @@
 #include "base/bind.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "complexity/net/file.h"
 #include "complexity/zoo.h"
 #include "machine/terms.h"
 
@@ -34,8 +35,12 @@ struct sizes {
 	int64_t *items;
 };
 
+struct network {
+	const char *name, *file, *digest; /* file, digest: NULL for a model of the zoo */
+};
+
 struct model {
-	const char *name;
+	struct network of;
 	struct sizes batches; /* for this model only; n = 0: the batch sizes of the axes */
 };
 
@@ -106,19 +111,46 @@ static const char *pointer_of(const struct rfl_bind *b)
 	return rfl_arena_strdup(b->arena, b->at.pointer);
 }
 
-static void read_model_name(struct rfl_bind *b, const json_t *value, void *member)
+static enum rfl_rc read_file(struct rfl_arena *arena, const char *path, struct network *ret,
+			     struct rfl_err *err)
+{
+	struct rfl_net *net = NULL;
+	char digest[17];
+	enum rfl_rc rc = rfl_net_load(path, &net, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_net_digest(net, digest, err);
+	if (rc == RFL_OK)
+		*ret = (struct network){ .name = rfl_arena_strdup(arena, net->model),
+					 .file = rfl_arena_strdup(arena, path),
+					 .digest = rfl_arena_strdup(arena, digest) };
+	rfl_net_free(net);
+	return rc;
+}
+
+/* "resnet50", or the path of a network file. */
+static void read_network(struct rfl_bind *b, const json_t *value, void *member)
 {
 	const char *text = json_string_value(value);
 	const struct rfl_zoo_model *model;
 	struct rfl_err why = RFL_ERR_INIT;
+	struct network *network = member;
 
 	if (!text)
 		rfl_bind_must(b, value, "the name of a model");
-	else if (rfl_zoo_find(text, &model, &why) != RFL_OK)
+	else if (rfl_net_is_file(text) ? read_file(b->arena, text, network, &why)
+				       : rfl_zoo_find(text, &model, &why))
 		rfl_bind_refuse(b, "%s", why.msg);
-	else
-		*(const char **)member =
-			model->numbered ? rfl_arena_strdup(b->arena, text) : model->name;
+	else if (!network->file)
+		network->name = model->numbered ? rfl_arena_strdup(b->arena, text) : model->name;
+}
+
+static void read_model_name(struct rfl_bind *b, const json_t *value, void *member)
+{
+	struct network network = { .name = NULL };
+
+	read_network(b, value, &network);
+	*(const char **)member = network.name;
 }
 
 #define BATCHES(key_, structure, member)                                                      \
@@ -134,7 +166,7 @@ static void read_model_name(struct rfl_bind *b, const json_t *value, void *membe
 
 /* An entry is "resnet50" or {"name": "resnet50", "batch_sizes": [16, 32]}. */
 static const struct rfl_member of_model[] = {
-	{ "name", RFL_MEMBER(OTHER, struct model, name), .must = true, .read = read_model_name,
+	{ "name", RFL_MEMBER(OTHER, struct model, of), .must = true, .read = read_network,
 	  .example = "\"resnet50\"" },
 	BATCHES("batch_sizes", struct model, batches),
 	{ .key = NULL },
@@ -145,7 +177,7 @@ static void read_model(struct rfl_bind *b, const json_t *value, void *member)
 	if (json_is_object(value))
 		rfl_bind_read(b, value, of_model, member);
 	else
-		read_model_name(b, value, &((struct model *)member)->name);
+		read_network(b, value, &((struct model *)member)->of);
 }
 
 static void read_setting(struct rfl_bind *b, const char *name, const json_t *value, void *to)
@@ -249,7 +281,7 @@ static void read_rule(struct rfl_bind *b, const json_t *value, void *member)
 	rule->pointer = pointer_of(b);
 	rfl_bind_read(b, value, of_rule, rule);
 	if (json_object_size(value) == 0)
-		rfl_bind_refuse(b, "would exclude every cell; name the cells to exclude");
+		rfl_bind_refuse(b, "would exclude every configuration; name those to exclude");
 }
 
 /* Find the environment of extra cells by name. */
@@ -313,7 +345,7 @@ static const struct rfl_member of_matrix[] = {
 	{ .key = NULL },
 };
 
-/* The name of a matrix without one: that of its file. */
+/* The name of a matrix without one: its file's name. */
 static const char *name_of_file(const struct rfl_matrix *m)
 {
 	const char *base = rfl_path_base(m->path), *dot = strrchr(base, '.');
@@ -346,8 +378,8 @@ static void count_cells(struct reader *r, const struct block *b, size_t *n)
 		rfl_bind_refuse(&r->b, "has no %s; add \"%s\" here or at the top level", lacks,
 				lacks);
 	if (*n > CELLS_MAX)
-		rfl_bind_refuse(&r->b,
-				"has more than 100,000 cells; split the matrix into several files");
+		rfl_bind_refuse(&r->b, "has more than 100,000 configurations; split the matrix "
+				       "into several files");
 }
 
 /* Allocate all cells, including cells to be excluded by rules. */
@@ -460,16 +492,20 @@ static void add_cell(struct reader *r, const struct options *o, const struct rfl
 	cell->noptions = o->n;
 	cell->options = o->items;
 	/* Arguments have the form "--name=value" because a value may begin with a dash. */
-	args[n++] = rfl_arena_printf(arena, "--arch=%s", cell->model);
+	args[n++] = rfl_arena_printf(arena, "--arch=%s", cell->file ? cell->file : cell->model);
 	args[n++] = rfl_arena_printf(arena, "--batch-size=%" PRId64, cell->batch);
 	args[n++] = rfl_arena_printf(arena, "--precision=%s", cell->precision);
 	args[n++] = rfl_arena_printf(arena, "--backend=%s", cell->backend);
 	args[n++] = rfl_arena_printf(arena, "--env=%s", cell->env);
 	for (size_t i = 0; i < o->nargs; i++)
 		args[n++] = o->args[i];
-	/* The hash does not depend on the order of options in the file: they are sorted by name. */
-	for (size_t i = 0; i < n; i++)
-		h = rfl_hash64(h, args[i], strlen(args[i]) + 1);
+	/* The hash does not depend on the order of options in the file: they are sorted by name. A
+	 * network file counts by its contents, not by its path. */
+	for (size_t i = 0; i < n; i++) {
+		const char *arg = i == 0 && cell->net_digest ? cell->net_digest : args[i];
+
+		h = rfl_hash64(h, arg, strlen(arg) + 1);
+	}
 	rfl_hash64_text(h, cell->id);
 	cell->args = args;
 }
@@ -489,7 +525,9 @@ static void add_block(struct reader *r, const struct block *b, bool may_exclude)
 			const struct sizes *batches = batches_of(a, &a->models[i]);
 
 			cell.precision = a->precisions.items[p];
-			cell.model = a->models[i].name;
+			cell.model = a->models[i].of.name;
+			cell.file = a->models[i].of.file;
+			cell.net_digest = a->models[i].of.digest;
 			for (size_t k = 0; k < batches->n; k++) {
 				cell.batch = batches->items[k];
 				if (!may_exclude || !is_excluded(r, &cell))
@@ -500,15 +538,14 @@ static void add_block(struct reader *r, const struct block *b, bool may_exclude)
 
 static void check_unique(struct reader *r)
 {
-	struct rfl_texts ids = { .arena = NULL };
+	RFL_AUTO(texts) ids = { .arena = NULL };
 
 	for (size_t i = 0; i < r->m->ncells; i++) {
 		const struct rfl_matrix_cell *c = &r->m->cells[i];
 		const char *before;
-		size_t first;
+		const size_t first = rfl_texts_put(&ids, c->id);
 		bool same;
 
-		(void)!rfl_texts_put(&ids, c->id, &first);
 		if (first == i)
 			continue;
 		before = r->m->cells[first].pointer;
@@ -519,7 +556,6 @@ static void check_unique(struct reader *r)
 				same ? "twice" : "with the same options as ", same ? "" : before);
 		break;
 	}
-	rfl_texts_fini(&ids);
 }
 
 static void add_cells(struct reader *r)
@@ -536,7 +572,7 @@ static void add_cells(struct reader *r)
 		add_block(r, &r->extras[i], false);
 	go_to_key(r, "exclude");
 	if (r->m->ncells == 0)
-		rfl_bind_refuse(&r->b, "excludes every cell; remove a rule");
+		rfl_bind_refuse(&r->b, "excludes every configuration; remove a rule");
 	if (!r->b.rc)
 		check_unique(r);
 }
@@ -567,6 +603,14 @@ static enum rfl_rc build(const json_t *matrix, const char *top, const char *path
 	return r.b.rc;
 }
 
+static enum rfl_rc build_named(const char *path, struct rfl_matrix **ret, struct rfl_err *err)
+{
+	json_auto_t *root = NULL;
+	enum rfl_rc rc = rfl_json_load_commented(path, &root, err);
+
+	return rc ? rc : build(root, "", path, ret, err);
+}
+
 /* A file is a matrix, or a study that contains a matrix or names the file of one. */
 static enum rfl_rc build_file(json_t *take_root, const char *path, struct rfl_matrix **ret,
 			      struct rfl_err *err)
@@ -584,8 +628,8 @@ static enum rfl_rc build_file(json_t *take_root, const char *path, struct rfl_ma
 	} else if (named && *named) {
 		char *beside = rfl_path_beside(path, named);
 
-		/* beside the study, or a path from the current folder */
-		rc = rfl_matrix_load(rfl_file_exists(beside) ? beside : named, ret, err);
+		/* beside the study, or a path from the current directory */
+		rc = build_named(rfl_file_exists(beside) ? beside : named, ret, err);
 		free(beside);
 	} else if (json_is_object(matrix)) {
 		rc = build(matrix, "/matrix", path, ret, err);

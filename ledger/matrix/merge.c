@@ -1,4 +1,4 @@
-/* merge.c - merges log folders. Rows are matched by run_id and written after the files of their
+/* merge.c - merges log directories. Rows are matched by run_id and written after the files of their
  * runs. */
 #define _XOPEN_SOURCE 700 /* realpath */
 
@@ -16,13 +16,15 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "ledger/file/steps.h"
 
 #define NAME_TRIES    10000
 #define CHUNK_BYTES   ((size_t)16 << 20) /* rows that are appended at once */
 #define COMPARED_SIZE 65536
+#define NAME_MOST     200
 
-const char *const rfl_ledger_folders[] = { "steps", "time", "memory", "epochs", NULL };
+const char *const rfl_ledger_folders[] = { "steps", "time", "memory", "epochs", "networks", NULL };
 
 /* A ledger to merge. */
 struct source {
@@ -48,7 +50,7 @@ struct job {
 	size_t nsources;
 	struct entry *entries;
 	size_t n, cap;
-	const char **columns; /* of the new rows: those of a ledger, then foreign ones */
+	const char **columns; /* of the new rows: the ledger's, then foreign ones */
 	size_t ncolumns, columns_cap;
 	/* The run_id of every existing and new row. A run writes its row last, so other files may
 	 * be incomplete if its row is missing. */
@@ -73,19 +75,12 @@ static const char *path_of(struct job *m, const char *dir, const char *name)
 	return m->rc ? "" : path;
 }
 
-static void put(struct rfl_texts *set, const char *text)
-{
-	size_t number;
-
-	(void)!rfl_texts_put(set, text, &number);
-}
-
 /* ---- rows ---- */
 
 static void add_run(const struct rfl_ledger_row *row, void *ctx)
 {
 	if (row && row->run_id)
-		put(ctx, row->run_id);
+		rfl_texts_put(ctx, row->run_id);
 }
 
 /* A row that could not be read again would make the merged ledger unreadable. */
@@ -164,7 +159,7 @@ static int compare_entries(const void *a, const void *b)
 	return order ? order : strcmp(x->run_id, y->run_id);
 }
 
-/* Find the new rows, sorted by time. A row that occurs in two folders is added once. */
+/* Find the new rows, sorted by time. A row that occurs in two directories is added once. */
 static void find_rows(struct job *m, const char *const *folders, size_t n)
 {
 	m->sources = rfl_arena_array(m->arena, n, sizeof(*m->sources));
@@ -196,7 +191,7 @@ static void find_rows(struct job *m, const char *const *folders, size_t n)
 			if (rfl_texts_has(&m->runs, m->entries[k].run_id)) {
 				m->sum->rows_there++;
 			} else {
-				put(&m->runs, m->entries[k].run_id);
+				rfl_texts_put(&m->runs, m->entries[k].run_id);
 				m->entries[kept++] = m->entries[k];
 			}
 		m->n = kept;
@@ -217,8 +212,8 @@ static void find_rows(struct job *m, const char *const *folders, size_t n)
 static void copy_row(struct job *m, int fd, const struct entry *e, struct rfl_buf *rows)
 {
 	const struct source *s = &m->sources[e->source];
-	struct rfl_span *fields = rfl_alloc_array(s->ncolumns, sizeof(*fields));
-	char *record = rfl_alloc_array(e->len, 1);
+	RFL_AUTOFREE struct rfl_span *fields = rfl_alloc_array(s->ncolumns, sizeof(*fields));
+	RFL_AUTOFREE char *record = rfl_alloc_array(e->len, 1);
 	bool same = false;
 
 	if (pread(fd, record, e->len, (off_t)e->offset) == (ssize_t)e->len)
@@ -235,13 +230,11 @@ static void copy_row(struct job *m, int fd, const struct entry *e, struct rfl_bu
 	if (!same)
 		m->rc = rfl_fail(m->err, RFL_EIO, 0,
 				 "%s: changed while it was read; repeat the command", s->path);
-	free(fields);
-	free(record);
 }
 
 static void append_rows(struct job *m, const char *path)
 {
-	struct rfl_buf rows = { .len = 0 };
+	RFL_AUTO(buf) rows = { .len = 0 };
 	size_t open_source = 0, waiting = 0;
 	int fd = -1;
 
@@ -272,7 +265,6 @@ static void append_rows(struct job *m, const char *path)
 	}
 	if (fd >= 0)
 		(void)close(fd);
-	rfl_buf_fini(&rows);
 }
 
 /* ---- files ---- */
@@ -305,9 +297,11 @@ static enum have look(const char *path, const char *from)
 }
 
 /* Copy to the first file of x.txt, x_2.txt, ... that does not exist or has the same contents.
- * @param replaces  whether a file with other contents is replaced; NULL: never */
-static void copy_file(struct job *m, const char *from, const char *dir, const char *name,
-		      bool (*replaces)(const char *path, const char *from))
+ * @param replaces  whether a file with other contents is replaced; NULL: never
+ * @param replaced  set to whether one was; may be NULL
+ * @return the path of the copy; "" after an error */
+static const char *copy_file(struct job *m, const char *from, const char *dir, const char *name,
+			     bool (*replaces)(const char *path, const char *from), bool *replaced)
 {
 	const char *dot = strrchr(name, '.');
 	const int stem = (int)(dot ? (size_t)(dot - name) : strlen(name));
@@ -327,13 +321,16 @@ static void copy_file(struct job *m, const char *from, const char *dir, const ch
 			have = HAVE_BEGIN;
 	}
 	if (m->rc)
-		return;
+		return "";
+	if (replaced)
+		*replaced = have == HAVE_BEGIN;
 	m->sum->files += have == HAVE_NONE;
 	m->sum->files_there += have == HAVE_SAME || have == HAVE_BEGIN;
 	if (have == HAVE_OTHER)
 		m->rc = rfl_fail(m->err, RFL_EIO, EEXIST, "%s/%s: %s", dir, name, strerror(EEXIST));
 	else if (have != HAVE_SAME)
 		m->rc = rfl_file_copy(from, path, m->err);
+	return m->rc ? "" : path;
 }
 
 static bool is_whole_file(const char *path)
@@ -341,7 +338,7 @@ static bool is_whole_file(const char *path)
 	return rfl_file_exists(path) && !rfl_file_is_temporary(path);
 }
 
-/* Copy every file of <folder>/<part> to <to>/<part>. */
+/* Copy every file of <directory>/<part> to <to>/<part>. */
 static void merge_part(struct job *m, const char *folder, const char *part)
 {
 	const char *from = path_of(m, folder, part), *to = path_of(m, m->to, part), **files;
@@ -350,50 +347,103 @@ static void merge_part(struct job *m, const char *folder, const char *part)
 	if (!m->rc)
 		m->rc = rfl_dir_list(from, is_whole_file, m->arena, &files, &n, m->err);
 	for (size_t i = 0; i < n && !m->rc; i++)
-		copy_file(m, files[i], to, rfl_path_base(files[i]), NULL);
+		copy_file(m, files[i], to, rfl_path_base(files[i]), NULL, NULL);
 	if (n)
 		rfl_dir_sweep(to); /* of merges that were killed */
 }
 
-/* Whether two records are of the same environments: the newer one replaces the older one. */
+static bool same_member(const json_t *a, const json_t *b, const char *key)
+{
+	const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+
+	return x == y || json_equal(x, y);
+}
+
+/* Whether two records agree on what a machine keeps: not its driver, governor or settings. */
+static bool has_same_parts(const json_t *a, const json_t *b)
+{
+	static const char *const of_processor[] = { "vendor", "name", "packages", "cores" };
+	const json_t *const x = json_object_get(json_object_get(a, "gpus"), "devices"),
+			    *const y = json_object_get(json_object_get(b, "gpus"), "devices");
+	bool same = json_array_size(x) == json_array_size(y);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(of_processor); i++)
+		same = same && same_member(json_object_get(a, "processor"),
+					   json_object_get(b, "processor"), of_processor[i]);
+	for (size_t i = 0; i < json_array_size(x); i++)
+		same = same && same_member(json_array_get(x, i), json_array_get(y, i), "name");
+	return same;
+}
+
+/* Whether two records are of the same environments on the same machine: the newer one replaces the
+ * older one. */
 static bool is_same_machine(const char *path, const char *from)
 {
 	const char *const both[] = { path, from };
-	json_t *root[2] = { NULL, NULL }, *environments, *unused;
+	json_t *root[2] = { NULL, NULL }, *all[2], *record;
 	bool same = true;
 	const char *name;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		same = rfl_json_load(both[i], &root[i], NULL) == RFL_OK && same;
-	environments = json_object_get(root[0], "environments");
-	same = same && json_object_size(environments) ==
-			       json_object_size(json_object_get(root[1], "environments"));
-	json_object_foreach(environments, name, unused)
+		all[i] = json_object_get(root[i], "environments");
+	}
+	same = same && json_object_size(all[0]) == json_object_size(all[1]);
+	json_object_foreach(all[0], name, record)
 	{
-		same = same && json_object_get(json_object_get(root[1], "environments"), name);
+		const json_t *other = json_object_get(all[1], name);
+
+		same = same && other && has_same_parts(record, other);
 	}
 	json_decref(root[0]);
 	json_decref(root[1]);
 	return same;
 }
 
-/* Copy the machine record under the actual name of the folder, even if it is given as "logs/" or
- * ".". */
+/* The name of the copy of a record: its environments, "lab_cpu-lab_gpu"; if it names none, the
+ * actual name of the directory, even if it is given as "logs/" or ".". */
+static const char *record_name(struct job *m, const char *record, const char *folder)
+{
+	RFL_AUTOFREE char *whole = realpath(folder, NULL);
+	const char *names = "", *name;
+	json_t *unused;
+	json_auto_t *root = NULL;
+
+	(void)!rfl_json_load(record, &root, NULL);
+	json_object_foreach(json_object_get(root, "environments"), name, unused)
+	{
+		if (rfl_text_is_env_name(name) && strlen(names) + strlen(name) < NAME_MOST)
+			names = rfl_arena_printf(m->arena, "%s%s%s", names, *names ? "-" : "",
+						 name);
+	}
+	if (!*names && whole)
+		names = rfl_arena_printf(m->arena, "%.*s", NAME_MOST, rfl_path_base(whole));
+	return names;
+}
+
+/* Copy the machine record, env.json, which replaces an older one of the machine, and its page,
+ * which replaces the page of that record only. */
 static void merge_records(struct job *m, const char *folder)
 {
-	static const char *const names[][2] = { { "env.json", ".json" }, { "env_info.md", ".md" } };
-	char *whole = realpath(folder, NULL);
-	const char *to = path_of(m, m->to, "env");
+	const char *record = path_of(m, folder, "env.json"),
+		   *page = path_of(m, folder, "env_info.md");
+	const char *to = path_of(m, m->to, "env"), *name;
+	bool replaced = false;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && whole && !m->rc; i++) {
-		const char *from = path_of(m, folder, names[i][0]);
-		char name[300];
-
-		(void)snprintf(name, sizeof(name), "%.255s%s", rfl_path_base(whole), names[i][1]);
-		if (rfl_file_exists(from))
-			copy_file(m, from, to, name, i == 0 ? is_same_machine : NULL);
+	if (m->rc)
+		return;
+	name = rfl_arena_printf(m->arena, "%s.json", record_name(m, record, folder));
+	if (rfl_file_exists(record))
+		name = rfl_path_base(copy_file(m, record, to, name, is_same_machine, &replaced));
+	if (m->rc || !rfl_file_exists(page))
+		return;
+	name = rfl_arena_printf(m->arena, "%.*s.md", (int)(strlen(name) - strlen(".json")), name);
+	if (replaced) {
+		m->sum->files_there++;
+		m->rc = rfl_file_copy(page, path_of(m, to, name), m->err);
+	} else {
+		copy_file(m, page, to, name, NULL, NULL);
 	}
-	free(whole);
 }
 
 /* ---- counters ---- */
@@ -437,7 +487,7 @@ static void load_counted(struct job *m, const char *path)
 
 	if (!m->knows_counted && open_counters(m, path, &c))
 		while (next_row(m, &c))
-			put(&m->counted, run_of(&c));
+			rfl_texts_put(&m->counted, run_of(&c));
 	rfl_csv_close(c.csv);
 	m->knows_counted = true;
 }
@@ -458,9 +508,9 @@ static void merge_counters(struct job *m, const char *folder)
 	const char *from = path_of(m, folder, "counters.csv"), **fields, *last = "";
 	const char *to = path_of(m, m->to, "counters.csv");
 	struct counters c = { .csv = NULL };
-	struct rfl_texts came = { .arena = NULL }; /* runs of the new rows */
-	struct rfl_buf rows = { .len = 0 };
-	size_t nrows = 0, number;
+	RFL_AUTO(texts) came = { .arena = NULL }; /* runs of the new rows */
+	RFL_AUTO(buf) rows = { .len = 0 };
+	size_t nrows = 0;
 
 	if (m->rc)
 		return;
@@ -483,15 +533,13 @@ static void merge_counters(struct job *m, const char *folder)
 			fields[i] = rfl_csv_text(c.csv, (int)i);
 		rfl_csv_write_row(&rows, fields, c.csv->ncolumns);
 		nrows++;
-		last = rfl_texts_put(&came, run_of(&c), &number);
+		last = rfl_texts_keep(&came, run_of(&c));
 	}
 	append_counters(m, to, c.csv, &rows, &nrows);
 	for (size_t i = 0; i < came.index.n; i++)
-		put(&m->counted, came.index.rows[i]);
+		rfl_texts_put(&m->counted, came.index.rows[i]);
 done:
 	rfl_csv_close(c.csv);
-	rfl_buf_fini(&rows);
-	rfl_texts_fini(&came);
 }
 
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,

@@ -1,4 +1,4 @@
-/* compare.c - matches the configurations of two sides, or those that differ in one fact, and
+/* compare.c - matches the configurations of two sides, or those that differ in one field, and
  * compares their repeats. */
 #include "ledger/repeats.h"
 
@@ -12,29 +12,25 @@
 const char *const rfl_speed_verdict_names[] = { "same",    "faster",  "slower",
 						"unclear", "missing", NULL };
 
-enum rfl_rc rfl_compare_ratio(const double *a, size_t na, const double *b, size_t nb, int speed,
-			      struct rfl_speed_ratio *ret, struct rfl_err *err)
+static struct rfl_stats logs_of(const double *values, size_t n)
 {
-	double *logs = rfl_alloc_array(na + nb, sizeof(*logs));
-	bool valid = na > 0 && nb > 0;
-	struct rfl_stats_difference d;
-	struct rfl_stats sa, sb;
-	enum rfl_rc rc = RFL_OK;
+	RFL_AUTOFREE double *logs = rfl_alloc_array(n, sizeof(*logs));
+	struct rfl_stats stats;
 
-	*ret = (struct rfl_speed_ratio){ (double)NAN, (double)NAN, (double)NAN };
-	for (size_t i = 0; rc == RFL_OK && i < na + nb; i++) {
-		const double x = i < na ? a[i] : b[i - na];
+	for (size_t i = 0; i < n; i++)
+		logs[i] = values[i] > 0 && isfinite(values[i]) ? log(values[i]) : (double)NAN;
+	stats = rfl_stats_of(logs, n);
+	return stats;
+}
 
-		valid = valid && x > 0 && isfinite(x);
-		logs[i] = log(x);
-	}
-	if (rc == RFL_OK && valid && !(rc = rfl_stats_describe(logs, na, &sa, err)) &&
-	    !(rc = rfl_stats_describe(logs + na, nb, &sb, err))) {
-		d = speed > 0 ? rfl_stats_welch(&sa, &sb) : rfl_stats_welch(&sb, &sa);
-		*ret = (struct rfl_speed_ratio){ exp(d.value), exp(d.lo), exp(d.hi) };
-	}
-	free(logs);
-	return rc;
+struct rfl_speed_ratio rfl_compare_ratio(const double *a, size_t na, const double *b, size_t nb,
+					 int speed)
+{
+	const struct rfl_stats sa = logs_of(a, na), sb = logs_of(b, nb);
+	const struct rfl_stats_difference d =
+		speed > 0 ? rfl_stats_welch(&sa, &sb) : rfl_stats_welch(&sb, &sa);
+
+	return (struct rfl_speed_ratio){ exp(d.value), exp(d.lo), exp(d.hi) };
 }
 
 enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, double threshold)
@@ -50,8 +46,8 @@ enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, 
 	return ratio->hi < down ? RFL_SPEED_SLOWER : RFL_SPEED_UNCLEAR;
 }
 
-/* How each fact is matched: BOTH must agree, others must agree where they vary on one side, NEITHER
- * is ignored. */
+/* How each field is matched: BOTH must agree, others must agree where they vary on one side,
+ * NEITHER is ignored. */
 struct match {
 	enum rfl_identity as[RFL_FACTS_MAX];
 	enum rfl_ledger_at keys[4]; /* columns that must agree and that every configuration has */
@@ -141,34 +137,26 @@ static void pool_init(struct pool *p, const struct rfl_repeats *r, size_t n,
 	p->c->by = by;
 }
 
-static enum rfl_rc pool_link(struct pool *p, struct rfl_err *err)
+static void pool_link(struct pool *p)
 {
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = p->n; i-- > 0 && rc == RFL_OK;) {
+	for (size_t i = p->n; i-- > 0;) {
 		const size_t nworks = p->works.n;
 
-		rc = rfl_row_index_put(&p->works, &p->entries[i], &p->work[i], err);
-		if (rc)
-			break;
+		p->work[i] = rfl_row_index_put(&p->works, &p->entries[i]);
 		p->next[i] = p->work[i] < nworks ? p->first[p->work[i]] : SIZE_MAX;
 		p->first[p->work[i]] = i;
 	}
-	return rc;
 }
 
-/* Release all but the comparison, which is handed over on success. */
-static void pool_fini(struct pool *p, enum rfl_rc rc, struct rfl_comparison **ret)
+/* Release all but the comparison, which is returned. */
+static struct rfl_comparison *pool_fini(struct pool *p)
 {
 	rfl_row_index_fini(&p->works);
 	rfl_arena_free(p->arena);
-	if (rc == RFL_OK)
-		*ret = p->c;
-	else
-		rfl_comparison_free(p->c);
+	return p->c;
 }
 
-/* Return true if configurations of a work are known to differ in a fact. */
+/* Return true if configurations of a work are known to differ in a field. */
 static bool varies(const struct pool *p, size_t work, const struct rfl_fact *f)
 {
 	const struct rfl_ledger_row *known = NULL;
@@ -212,12 +200,11 @@ static size_t partner_of(const struct pool *p, size_t i, size_t value, bool once
 	return SIZE_MAX;
 }
 
-static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_config *a,
-			    const struct rfl_repeats_config *b, struct rfl_err *err)
+static void add_pair(struct rfl_comparison *c, const struct rfl_repeats_config *a,
+		     const struct rfl_repeats_config *b)
 {
 	struct rfl_compared *p = &c->pairs[c->n++];
-	double *values;
-	enum rfl_rc rc;
+	RFL_AUTOFREE double *values = NULL;
 
 	*p = (struct rfl_compared){
 		.a = a,
@@ -232,15 +219,14 @@ static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_c
 		p->why = a->n == 0 ? "no run of A is ok" : "no run of B is ok";
 	if (p->why[0]) {
 		c->count[RFL_SPEED_MISSING]++;
-		return RFL_OK;
+		return;
 	}
 	values = rfl_alloc_array(a->n + b->n, sizeof(*values));
 	for (size_t i = 0; i < a->n; i++)
 		values[i] = a->runs[i].value;
 	for (size_t i = 0; i < b->n; i++)
 		values[a->n + i] = b->runs[i].value;
-	rc = rfl_compare_ratio(values, a->n, values + a->n, b->n, c->metric->speed, &p->ratio, err);
-	free(values);
+	p->ratio = rfl_compare_ratio(values, a->n, values + a->n, b->n, c->metric->speed);
 	p->verdict = rfl_compare_verdict(&p->ratio, c->threshold);
 	if (isnan(p->ratio.value))
 		p->why = "a value is not positive";
@@ -249,32 +235,29 @@ static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_c
 	else if (p->verdict == RFL_SPEED_UNCLEAR)
 		p->why = "the interval includes the threshold";
 	c->count[p->verdict]++;
-	return rc;
 }
 
-enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b, double threshold,
-			struct rfl_comparison **ret, struct rfl_err *err)
+struct rfl_comparison *rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b,
+				   double threshold)
 {
 	struct pool p;
-	enum rfl_rc rc;
 
 	pool_init(&p, a, a->n + b->n, NULL, threshold);
 	for (size_t i = 0; i < p.n; i++)
 		p.entries[i] = i < a->n ? (struct entry){ &p.match, &a->configs[i], 0 }
 					: (struct entry){ &p.match, &b->configs[i - a->n], 1 };
-	rc = pool_link(&p, err);
-	for (size_t i = 0; i < a->n && rc == RFL_OK; i++) {
+	pool_link(&p);
+	for (size_t i = 0; i < a->n; i++) {
 		const size_t j = partner_of(&p, i, 1, true);
 
 		if (j != SIZE_MAX)
 			p.used[j] = true;
-		rc = add_pair(p.c, &a->configs[i], j != SIZE_MAX ? p.entries[j].config : NULL, err);
+		add_pair(p.c, &a->configs[i], j != SIZE_MAX ? p.entries[j].config : NULL);
 	}
-	for (size_t j = a->n; j < p.n && rc == RFL_OK; j++)
+	for (size_t j = a->n; j < p.n; j++)
 		if (!p.used[j])
-			rc = add_pair(p.c, NULL, p.entries[j].config, err);
-	pool_fini(&p, rc, ret);
-	return rc;
+			add_pair(p.c, NULL, p.entries[j].config);
+	return pool_fini(&p);
 }
 
 /* The values of `by`. */
@@ -283,41 +266,53 @@ struct values {
 	const struct rfl_ledger_row **rows; /* a row with each value */
 };
 
+/* Whether one configuration is slower than another. False if the speed of one is unknown. */
+static bool is_slower(const struct pool *p, const struct entry *a, const struct entry *b)
+{
+	return p->c->metric->speed * (a->config->stats.mean - b->config->stats.mean) < 0;
+}
+
 /* The index of the value that occurs in the most works together with another value. In a tie: the
- * smallest number or the first text. */
-static enum rfl_rc choose(const struct pool *p, const struct values *v, size_t *ret,
-			  struct rfl_err *err)
+ * smallest number, or the text that is the slowest in the most works. */
+static size_t choose(const struct pool *p, const struct values *v)
 {
 	const struct rfl_field *f = &rfl_ledger_fields[p->c->by->column];
-	struct rfl_row_index works = { .hash = entry_hash, .alike = entries_alike };
+	RFL_AUTO(row_index) works = { .hash = entry_hash, .alike = entries_alike };
 	struct entry *plain = rfl_arena_array(p->arena, p->n, sizeof(*plain)); /* without value */
 	size_t *work = rfl_arena_array(p->arena, p->n, sizeof(*work));
 	size_t *nvalues = rfl_arena_array(p->arena, p->n, sizeof(*nvalues)); /* of a work */
 	size_t *shared = rfl_arena_array(p->arena, p->n, sizeof(*shared));   /* works of a value */
-	enum rfl_rc rc =
-		plain && work && nvalues && shared ? RFL_OK : rfl_no_memory(err, "compare");
+	size_t *slow = rfl_arena_array(p->arena, p->n, sizeof(*slow));       /* works of a text */
+	const struct entry **slowest = rfl_arena_array(p->arena, p->n, sizeof(struct entry *));
+	size_t best = 0;
 
-	for (size_t i = 0; i < p->n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		plain[i] = (struct entry){ &p->match, p->entries[i].config, 0 };
-		rc = rfl_row_index_put(&works, &plain[i], &work[i], err);
+		work[i] = rfl_row_index_put(&works, &plain[i]);
 	}
-	for (int pass = 0; pass < 2 && rc == RFL_OK; pass++)
+	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < p->n; i++) {
 			if (p->entries[i].value == SIZE_MAX || p->first[p->work[i]] != i)
 				continue;
-			if (pass == 0)
-				nvalues[work[i]]++;
-			else if (nvalues[work[i]] > 1)
+			if (pass == 0) {
+				const struct entry **to = &slowest[work[i]];
+
+				*to = !nvalues[work[i]]++ || is_slower(p, &p->entries[i], *to)
+					      ? &p->entries[i]
+					      : *to;
+			} else if (nvalues[work[i]] > 1) {
 				shared[p->entries[i].value]++;
+				slow[p->entries[i].value] += slowest[work[i]] == &p->entries[i];
+			}
 		}
-	*ret = 0;
-	for (size_t i = 1; i < v->texts.index.n && rc == RFL_OK; i++)
-		if (shared[i] > shared[*ret] ||
-		    (shared[i] == shared[*ret] &&
-		     rfl_field_number(f, v->rows[i]) < rfl_field_number(f, v->rows[*ret])))
-			*ret = i;
-	rfl_row_index_fini(&works);
-	return rc;
+	for (size_t i = 1; i < v->texts.index.n; i++)
+		if (shared[i] > shared[best] ||
+		    (shared[i] == shared[best] &&
+		     (f->kind == RFL_FIELD_TEXT ? slow[i] > slow[best]
+						: rfl_field_number(f, v->rows[i]) <
+							  rfl_field_number(f, v->rows[best]))))
+			best = i;
+	return best;
 }
 
 enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *by,
@@ -342,13 +337,10 @@ enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *b
 			p.c->unknown++;
 			continue;
 		}
-		(void)!rfl_texts_put(&values.texts, rfl_field_write(f, e->config->row, number),
-				     &e->value);
+		e->value = rfl_texts_put(&values.texts, rfl_field_write(f, e->config->row, number));
 		values.rows[e->value] = e->config->row;
 	}
-	rc = pool_link(&p, err);
-	if (rc)
-		goto done;
+	pool_link(&p);
 	if (values.texts.index.n < 2) {
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "all runs have %s %s; name more ledgers, or another column", by->name,
@@ -357,7 +349,7 @@ enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *b
 		goto done;
 	}
 	if (!baseline)
-		rc = choose(&p, &values, &base, err);
+		base = choose(&p, &values);
 	else if ((base = rfl_row_index_find(&values.texts.index, baseline)) == SIZE_MAX)
 		rc = rfl_texts_unknown(&values.texts, by->name, baseline, err);
 	if (rc)
@@ -371,15 +363,18 @@ enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *b
 		if (partner[i] != SIZE_MAX)
 			p.used[i] = p.used[partner[i]] = true;
 	}
-	for (size_t i = 0; i < p.n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < p.n; i++) {
 		if (partner[i] != SIZE_MAX)
-			rc = add_pair(p.c, p.entries[partner[i]].config, &r->configs[i], err);
+			add_pair(p.c, p.entries[partner[i]].config, &r->configs[i]);
 		else
 			p.c->alone += !p.used[i] && p.entries[i].value != SIZE_MAX;
 	}
 done:
 	rfl_texts_fini(&values.texts);
-	pool_fini(&p, rc, ret);
+	if (rc)
+		rfl_comparison_free(pool_fini(&p));
+	else
+		*ret = pool_fini(&p);
 	return rc;
 }
 

@@ -40,7 +40,7 @@ struct builder {
 	const struct rfl_runs *runs;
 	const struct rfl_repeats_options *o;
 	struct rfl_row_index configs, labels;
-	/* Configurations by the facts that all have: lists in the order of appearance. */
+	/* Configurations by the fields that all have: lists in the order of appearance. */
 	struct rfl_row_index names;
 	struct list {
 		size_t first, last;
@@ -169,21 +169,15 @@ static enum rfl_rc check_filter(const struct rfl_runs *runs, enum rfl_ledger_at 
 				const char *asked, struct rfl_err *err)
 {
 	const struct rfl_field *f = &rfl_ledger_fields[column];
-	struct rfl_texts known = { .arena = NULL };
-	size_t number;
+	RFL_AUTO(texts) known = { .arena = NULL };
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < runs->likes.n && rc == RFL_OK; i++) {
-		const char *text = *rfl_field_text_at(f, runs->likes.rows[i]);
-
-		if (text && !rfl_texts_put(&known, text, &number))
-			rc = rfl_no_memory(err, "summary of runs");
-	}
-	if (rc == RFL_OK && !rfl_texts_has(&known, asked)) {
+	for (size_t i = 0; i < runs->likes.n; i++)
+		rfl_texts_keep(&known, *rfl_field_text_at(f, runs->likes.rows[i]));
+	if (!rfl_texts_has(&known, asked)) {
 		rc = rfl_texts_unknown(&known, f->name, asked, err);
 		rfl_err_prefix(err, "%s", runs->files[0].path);
 	}
-	rfl_texts_fini(&known);
 	return rc;
 }
 
@@ -261,23 +255,23 @@ static bool name_alike(const void *a, const void *b)
 	return rfl_ledger_same(naming, RFL_ARRAY_LEN(naming), a, b);
 }
 
-/* Get the number of a configuration; a new one is appended to the list of its name. */
-static enum rfl_rc put_config(struct builder *b, const struct rfl_ledger_row *row, size_t *ret,
-			      struct rfl_err *err)
+/* Return the number of a configuration; a new one is appended to the list of its name. */
+static size_t put_config(struct builder *b, const struct rfl_ledger_row *row)
 {
 	const size_t nconfigs = b->configs.n, nnames = b->names.n;
+	const size_t config = rfl_row_index_put(&b->configs, row);
 	size_t name;
-	enum rfl_rc rc = rfl_row_index_put(&b->configs, row, ret, err);
 
-	if (rc || b->configs.n == nconfigs || (rc = rfl_row_index_put(&b->names, row, &name, err)))
-		return rc;
-	b->next[*ret] = SIZE_MAX;
+	if (b->configs.n == nconfigs)
+		return config;
+	name = rfl_row_index_put(&b->names, row);
+	b->next[config] = SIZE_MAX;
 	if (b->names.n > nnames)
-		b->lists[name].first = *ret;
+		b->lists[name].first = config;
 	else
-		b->next[b->lists[name].last] = *ret;
-	b->lists[name].last = *ret;
-	return RFL_OK;
+		b->next[b->lists[name].last] = config;
+	b->lists[name].last = config;
+	return config;
 }
 
 /* Add a run if it is ok. */
@@ -287,7 +281,6 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 	const char *empty;
 	struct rfl_buf where;
 	size_t label;
-	enum rfl_rc rc;
 
 	if (is_rank(run)) {
 		leave_out(b, RANK, run);
@@ -303,9 +296,10 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 	if (empty) {
 		rfl_buf_init(&where, 0);
 		rfl_runs_where(b->runs, run, &where);
-		(void)rfl_fail(err, RFL_EFORMAT, 0,
-			       "%s: column '%s' is empty; fill it in for runs with status ok",
-			       rfl_buf_str(&where), empty);
+		(void)rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s: column '%s' has no valid value; correct it for runs with status ok",
+			rfl_buf_str(&where), empty);
 		rfl_buf_fini(&where);
 		return RFL_EFORMAT;
 	}
@@ -314,35 +308,32 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 		return RFL_OK;
 	}
 	*e = (struct entry){ .run = run, .before = SIZE_MAX };
-	rc = put_config(b, run->like, &e->config, err);
-	if (rc == RFL_OK && names_a_run(run)) {
-		rc = rfl_row_index_put(&b->labels, run, &label, err);
-		if (rc != RFL_OK)
-			return rc;
+	e->config = put_config(b, run->like);
+	if (names_a_run(run)) {
+		label = rfl_row_index_put(&b->labels, run);
 		e->before = b->last[label];
 		b->last[label] = b->nentries;
 		replace_before(b, e);
 	}
-	b->nentries += rc == RFL_OK;
-	return rc;
+	b->nentries++;
+	return RFL_OK;
 }
 
 /* Count a run that is not ok; called after all ok runs were added. */
-static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
+static void take_failed(struct builder *b, const struct rfl_run *run)
 {
 	const struct rfl_ledger_row *row = run->like;
 	const unsigned identity = rfl_facts_identity(row);
 	size_t i = names_a_run(run) ? rfl_row_index_find(&b->labels, run) : SIZE_MAX, config;
-	enum rfl_rc rc = RFL_OK;
 
-	/* Skip the run if a retry succeeded. Other runs with this label may differ in facts such as
-	 * threads. */
+	/* Skip the run if a retry succeeded. Other runs with this label may differ in fields such
+	 * as threads. */
 	i = i == SIZE_MAX ? i : b->last[i];
 	while (i != SIZE_MAX && !rfl_facts_agree(b->entries[i].run->like, row, identity))
 		i = b->entries[i].before;
 	if (i != SIZE_MAX) {
 		leave_out(b, MADE_GOOD, run);
-		return RFL_OK;
+		return;
 	}
 	b->r->failed[b->r->nfailed++] = run;
 	if (note(b, FAILED, "failed", run)) {
@@ -352,7 +343,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 		rfl_buf_puts(b->notes, ")\n");
 	}
 	if (rfl_facts_lack(row))
-		return RFL_OK; /* the run failed before its configuration was known */
+		return; /* the run failed before its configuration was known */
 
 	/* If parts of its configuration are unknown, use the first one that matches the known
 	 * parts. */
@@ -362,23 +353,19 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 			if (rfl_facts_agree(b->configs.rows[config], row, identity))
 				break;
 	if (config == SIZE_MAX)
-		rc = put_config(b, row, &config, err);
-	if (rc == RFL_OK)
-		b->failed[config]++;
-	return rc;
+		config = put_config(b, row);
+	b->failed[config]++;
 }
 
 /* Assign its runs to each configuration, in the order of the rows. */
-static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
+static void fill_configs(struct builder *b)
 {
 	struct rfl_repeats *r = b->r;
 	size_t used = 0;
 
 	r->n = b->configs.n;
-	r->configs = rfl_alloc_array(r->n, sizeof(*r->configs));
-	r->runs = rfl_alloc_array(b->nentries, sizeof(*r->runs));
-	if (!r->configs || !r->runs)
-		return rfl_no_memory(err, "summary of runs");
+	r->configs = rfl_arena_array(r->arena, r->n, sizeof(*r->configs));
+	r->runs = rfl_arena_array(r->arena, b->nentries, sizeof(*r->runs));
 	for (size_t i = 0; i < b->nentries; i++)
 		if (!b->entries[i].replaced)
 			r->configs[b->entries[i].config].n++;
@@ -398,7 +385,6 @@ static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
 			c->runs[c->n++] =
 				(struct rfl_repeat){ .run = e->run, .value = e->run->value };
 	}
-	return RFL_OK;
 }
 
 static int by_time(const void *a, const void *b)
@@ -411,39 +397,27 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Sort the runs of a configuration by time and compute their statistics. */
-static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, struct rfl_err *err)
+static void describe(struct builder *b, struct rfl_repeats_config *c)
 {
-	static const struct rfl_stats unknown = { .mean = NAN,
-						  .std = NAN,
-						  .median = NAN,
-						  .mad = NAN,
-						  .p10 = NAN,
-						  .p90 = NAN,
-						  .min = NAN,
-						  .max = NAN,
-						  .ci95 = NAN };
-	double *values, far;
+	double far;
+	RFL_AUTOFREE double *values = rfl_alloc_array(c->n, sizeof(*values));
 	bool timed = true;
-	enum rfl_rc rc;
 
-	c->stats = unknown;
 	c->cv = c->drift = (double)NAN;
-	if (c->n == 0)
-		return RFL_OK;
-	values = rfl_alloc_array(c->n, sizeof(*values));
-	if (!values)
-		return rfl_no_memory(err, "summary of runs");
 	for (size_t i = 0; i < c->n; i++)
 		timed = timed && c->runs[i].run->time;
 	if (timed)
 		qsort(c->runs, c->n, sizeof(*c->runs), by_time);
 	for (size_t i = 0; i < c->n; i++)
 		values[i] = c->runs[i].value;
-	rc = rfl_stats_describe(values, c->n, &c->stats, err);
-	if (rc)
-		goto done;
+	c->stats = rfl_stats_of(values, c->n);
 	if (c->n == 1)
 		c->stats.std = c->runs[0].run->std;
+	if (c->n == 1 && c->runs[0].run->n > 1) {
+		c->stats.n = (size_t)c->runs[0].run->n;
+		c->stats.ci95 = rfl_stats_t95((double)(c->stats.n - 1)) * c->stats.std /
+				sqrt((double)c->stats.n);
+	}
 	if (c->stats.mean != 0)
 		c->cv = c->stats.std / fabs(c->stats.mean);
 	if (c->cv > RFL_REPEATS_CV_MAX)
@@ -469,9 +443,6 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 		put_where(b, " (", c->runs[i].run);
 		rfl_buf_puts(b->notes, "); it is included in the statistics\n");
 	}
-done:
-	free(values);
-	return rc;
 }
 
 /* Compute the weak-scaling efficiency, relative to one process with the same options and batch per
@@ -532,26 +503,20 @@ static int by_place(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-static enum rfl_rc order(struct rfl_repeats *r, struct rfl_err *err)
+static void order(struct rfl_repeats *r)
 {
-	struct rfl_row_index blocks = { .hash = block_hash, .alike = block_alike };
-	struct place *places = rfl_alloc_array(r->n, sizeof(*places));
-	enum rfl_rc rc = RFL_OK;
+	RFL_AUTO(row_index) blocks = { .hash = block_hash, .alike = block_alike };
+	RFL_AUTOFREE struct place *places = rfl_alloc_array(r->n, sizeof(*places));
 
-	if (!places)
-		return rfl_no_memory(err, "summary of runs");
-	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
-		places[i] = (struct place){ .config = r->configs[i], .first = i };
-		rc = rfl_row_index_put(&blocks, r->configs[i].row, &places[i].block, err);
-	}
-	if (rc == RFL_OK) {
-		qsort(places, r->n, sizeof(*places), by_place);
-		for (size_t i = 0; i < r->n; i++)
-			r->configs[i] = places[i].config;
-	}
-	rfl_row_index_fini(&blocks);
-	free(places);
-	return rc;
+	for (size_t i = 0; i < r->n; i++)
+		places[i] = (struct place){
+			.config = r->configs[i],
+			.first = i,
+			.block = rfl_row_index_put(&blocks, r->configs[i].row),
+		};
+	qsort(places, r->n, sizeof(*places), by_place);
+	for (size_t i = 0; i < r->n; i++)
+		r->configs[i] = places[i].config;
 }
 
 enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeats_options *o,
@@ -568,19 +533,20 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 	const enum rfl_ledger_at of = o->metric->column;
 	const bool rate = of == RFL_LEDGER_AT_samples_per_s || of == RFL_LEDGER_AT_tokens_per_s ||
 			  of == RFL_LEDGER_AT_compute_samples_per_s || of == RFL_LEDGER_AT_tflops;
+	RFL_AUTOPTR(arena) scratch = rfl_arena_new();
 	const size_t n = runs->n;
 	size_t lack = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	b.r = rfl_alloc_array(1, sizeof(*b.r));
-	b.entries = rfl_alloc_array(n, sizeof(*b.entries));
-	b.last = rfl_alloc_array(n, sizeof(*b.last));
-	b.failed = rfl_alloc_array(n, sizeof(*b.failed));
-	b.lists = rfl_alloc_array(n, sizeof(*b.lists));
-	b.next = rfl_alloc_array(n, sizeof(*b.next));
+	b.r->arena = rfl_arena_new();
 	b.r->metric = o->metric;
-	b.r->failed = rfl_alloc_array(n, sizeof(*b.r->failed));
-	rfl_buf_init(&b.r->notes, 0);
+	b.r->failed = rfl_arena_array(b.r->arena, n, sizeof(*b.r->failed));
+	b.entries = rfl_arena_array(scratch, n, sizeof(*b.entries));
+	b.last = rfl_arena_array(scratch, n, sizeof(*b.last));
+	b.failed = rfl_arena_array(scratch, n, sizeof(*b.failed));
+	b.lists = rfl_arena_array(scratch, n, sizeof(*b.lists));
+	b.next = rfl_arena_array(scratch, n, sizeof(*b.next));
 	b.notes = &b.r->notes;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(o->filters); i++)
 		for (size_t k = 0; k < o->filters[i].n && rc == RFL_OK; k++)
@@ -596,15 +562,15 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 
 		if (!rfl_text_same(run->like->status, "ok") && !is_rank(run) && !is_profiled(run) &&
 		    is_wanted(&b, run))
-			rc = take_failed(&b, run, err);
+			take_failed(&b, run);
 	}
 	rfl_row_index_fini(&b.labels); /* large and no longer needed */
-	if (rc || (rc = fill_configs(&b, err)))
+	if (rc)
 		goto done;
-	for (size_t i = 0; rc == RFL_OK && i < b.r->n; i++)
-		rc = describe(&b, &b.r->configs[i], err);
-	if (rc || (rc = order(b.r, err)))
-		goto done;
+	fill_configs(&b);
+	for (size_t i = 0; i < b.r->n; i++)
+		describe(&b, &b.r->configs[i]);
+	order(b.r);
 	for (size_t i = 0; i < b.r->n; i++) {
 		struct rfl_repeats_config *c = &b.r->configs[i];
 		const bool several = c->row->world_size > 1 && c->n > 0 && rate;
@@ -619,21 +585,12 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 			"process with the same batch per process, threads and options\n",
 			lack, lack == 1 ? "" : "s");
 	end_notes(&b);
-	rc = rfl_buf_check(b.notes, "notes", err);
-	if (rc == RFL_OK) {
-		*ret = b.r;
-		b.r = NULL;
-	}
+	*ret = b.r;
+	b.r = NULL;
 done:
 	rfl_repeats_free(b.r);
 	rfl_row_index_fini(&b.configs);
-	rfl_row_index_fini(&b.labels);
 	rfl_row_index_fini(&b.names);
-	free(b.lists);
-	free(b.next);
-	free(b.entries);
-	free(b.last);
-	free(b.failed);
 	return rc;
 }
 
@@ -642,8 +599,6 @@ void rfl_repeats_free(struct rfl_repeats *r)
 	if (!r)
 		return;
 	rfl_buf_fini(&r->notes);
-	free(r->configs);
-	free(r->runs);
-	free(r->failed);
+	rfl_arena_free(r->arena);
 	free(r);
 }

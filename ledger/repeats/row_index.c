@@ -43,28 +43,20 @@ size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row)
 	return ix->slots[slot] ? ix->slots[slot] - 1 : SIZE_MAX;
 }
 
-enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
-			      struct rfl_err *err)
+size_t rfl_row_index_put(struct rfl_row_index *ix, const void *row)
 {
 	const uint64_t hash = ix->hash(row);
-	size_t cap = ix->cap, hcap = ix->cap, nslots = 64, *slots, slot;
-	enum rfl_rc rc;
+	size_t cap = ix->cap, slot;
 
 	if (ix->n == ix->cap) {
-		if ((rc = rfl_grow(&ix->rows, &cap, ix->n + 1, SIZE_MAX, err)) ||
-		    (rc = rfl_grow(&ix->hashes, &hcap, ix->n + 1, SIZE_MAX, err)))
-			return rc;
-		while (nslots < 2 * cap)
-			nslots *= 2;
-		slots = rfl_alloc_array(nslots, sizeof(*slots));
-		if (!slots)
-			return rfl_no_memory(err, "rows");
+		rfl_reserve(&ix->rows, &cap, ix->n + 1);
+		rfl_reserve(&ix->hashes, &ix->cap, ix->n + 1);
+		for (ix->nslots = 64; ix->nslots < 2 * ix->cap;)
+			ix->nslots *= 2;
 		free(ix->slots);
-		ix->slots = slots;
-		ix->nslots = nslots;
-		ix->cap = cap;
+		ix->slots = rfl_alloc_array(ix->nslots, sizeof(*ix->slots));
 		for (size_t i = 0; i < ix->n; i++)
-			slots[slot_of(ix, ix->rows[i], ix->hashes[i])] = i + 1;
+			ix->slots[slot_of(ix, ix->rows[i], ix->hashes[i])] = i + 1;
 	}
 	slot = slot_of(ix, row, hash);
 	if (!ix->slots[slot]) {
@@ -72,8 +64,7 @@ enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t 
 		ix->hashes[ix->n] = hash;
 		ix->slots[slot] = ++ix->n;
 	}
-	*ret = ix->slots[slot] - 1;
-	return RFL_OK;
+	return ix->slots[slot] - 1;
 }
 
 static uint64_t text_hash(const void *text)
@@ -90,22 +81,23 @@ char *rfl_texts_copy(struct rfl_texts *t, const char *text)
 {
 	if (!t->arena)
 		t->arena = rfl_arena_new();
-	return t->arena ? rfl_arena_strdup(t->arena, text) : NULL;
+	return rfl_arena_strdup(t->arena, text);
 }
 
-char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret)
+size_t rfl_texts_put(struct rfl_texts *t, const char *text)
 {
-	char *copy;
+	const size_t number = rfl_row_index_find(&t->index, text);
 
-	*ret = rfl_row_index_find(&t->index, text);
-	if (*ret != SIZE_MAX)
-		return (char *)(uintptr_t)t->index.rows[*ret];
 	t->index.hash = text_hash;
 	t->index.alike = text_alike;
-	copy = rfl_texts_copy(t, text);
-	if (copy && rfl_row_index_put(&t->index, copy, ret, NULL) != RFL_OK)
-		return NULL;
-	return copy;
+	return number != SIZE_MAX ? number : rfl_row_index_put(&t->index, rfl_texts_copy(t, text));
+}
+
+char *rfl_texts_keep(struct rfl_texts *t, const char *text)
+{
+	const size_t number = text ? rfl_texts_put(t, text) : 0; /* may move the rows */
+
+	return text ? (char *)(uintptr_t)t->index.rows[number] : NULL;
 }
 
 bool rfl_texts_has(const struct rfl_texts *t, const char *text)
@@ -118,9 +110,8 @@ enum rfl_rc rfl_texts_unknown(const struct rfl_texts *known, const char *what, c
 {
 	const size_t n = known->index.n < LISTED_MOST ? known->index.n : LISTED_MOST;
 	const char *names[LISTED_MOST + 1] = { NULL }, *near;
-	struct rfl_buf list;
+	RFL_AUTO(buf) list = { .max = 1 << 16 };
 
-	rfl_buf_init(&list, 1 << 16);
 	for (size_t i = 0; i < n; i++) {
 		names[i] = known->index.rows[i];
 		rfl_buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
@@ -128,8 +119,7 @@ enum rfl_rc rfl_texts_unknown(const struct rfl_texts *known, const char *what, c
 	near = rfl_text_nearest(asked, names);
 	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no run has %s '%s' (known: %s%s)%s%s%s", what, asked,
 		       n ? rfl_buf_str(&list) : "none", n < known->index.n ? ", ..." : "",
-		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-	rfl_buf_fini(&list);
+		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 	return RFL_ENOTFOUND;
 }
 

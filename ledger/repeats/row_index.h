@@ -24,9 +24,8 @@ void rfl_row_index_fini(struct rfl_row_index *ix);
 /** Return the number of a row. SIZE_MAX: not found. */
 size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row);
 
-/** Get the number of a row, or assign the next number to it. */
-enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
+/** Return the number of a row, or assign the next number to it. */
+size_t rfl_row_index_put(struct rfl_row_index *ix, const void *row);
 
 /** A set of numbered texts. A zeroed struct is empty. */
 struct rfl_texts {
@@ -35,13 +34,14 @@ struct rfl_texts {
 };
 void rfl_texts_fini(struct rfl_texts *t);
 
-/** Copy a text without assigning a number. NULL: out of memory. */
-char *rfl_texts_copy(struct rfl_texts *t, const char *text) RFL_WARN_UNUSED;
+/** Copy a text without assigning a number. NULL remains NULL. */
+char *rfl_texts_copy(struct rfl_texts *t, const char *text);
 
-/** Add a text unless it exists, and get its number.
- * @param ret  set to the number
- * @return the copy; NULL: out of memory */
-char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret) RFL_WARN_UNUSED;
+/** Return the number of a text, which is copied unless it exists. */
+size_t rfl_texts_put(struct rfl_texts *t, const char *text);
+
+/** Add a text unless it exists, and return the copy. NULL remains NULL. */
+char *rfl_texts_keep(struct rfl_texts *t, const char *text);
 
 bool rfl_texts_has(const struct rfl_texts *t, const char *text);
 

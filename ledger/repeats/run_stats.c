@@ -9,7 +9,8 @@
 #include "base/alloc.h"
 
 /* Parameters of the CUSUM, in standard deviations of a rank. The limit raises about one false alarm
- * in a hundred windows of 100 independent steps (docs/run.md; simulated in the test). */
+ * in a hundred windows of 100 independent steps (docs/internals/measuring.md; simulated in the
+ * test). */
 #define CUSUM_ALLOWANCE 0.5
 #define CUSUM_LIMIT     5.0
 
@@ -79,19 +80,13 @@ static int64_t cold_steps(const double *times, size_t n, double *scratch)
 	return (int64_t)cold;
 }
 
-enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
-			     struct rfl_err *err)
+struct rfl_run_stats rfl_run_stats_of(const double *times, size_t n)
 {
-	struct rfl_run_stats s = { .outliers = 0 };
+	struct rfl_run_stats s = { .time = rfl_stats_of(times, n) };
 	const size_t third = n / 3;
-	double *scratch, together = 0, alone = 0;
-	enum rfl_rc rc = rfl_stats_describe(times, n, &s.time, err);
+	double together = 0, alone = 0;
+	RFL_AUTOFREE double *scratch = rfl_alloc_array(n, sizeof(*scratch));
 
-	if (rc)
-		return rc;
-	scratch = rfl_alloc_array(n, sizeof(*scratch));
-	if (!scratch)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%zu steps: out of memory", n);
 	(void)sorted(times, n, scratch);
 	s.relative_iqr =
 		(rfl_stats_percentile(scratch, n, 75) - rfl_stats_percentile(scratch, n, 25)) /
@@ -111,25 +106,7 @@ enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats
 	}
 	s.lag1 = n < 3 || alone <= 0 ? (double)NAN : together / alone;
 	s.cold_steps = cold_steps(times, n, scratch);
-	free(scratch);
-	*ret = s;
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
-			     struct rfl_err *err)
-{
-	struct rfl_stats s = { .mean = (double)NAN, .std = (double)NAN };
-	bool known = n > 0;
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < n && known; i++)
-		known = !isnan(values[i]);
-	if (known)
-		rc = rfl_stats_describe(values, n, &s, err);
-	*mean = s.mean;
-	*std = s.std;
-	return rc;
+	return s;
 }
 
 char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_signs *signs,

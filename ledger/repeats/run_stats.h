@@ -11,7 +11,7 @@
 
 #include "base/stats.h"
 
-/* Limits for flags and statistics, explained in docs/run.md. */
+/* Limits for flags and statistics, explained in docs/reference/run.md. */
 #define RFL_RUN_UNSTABLE_IQR 0.05 /* share of the median */
 #define RFL_RUN_DRIFT_LIMIT  0.03
 #define RFL_RUN_LOADER_BOUND 0.05 /* share of the mean step */
@@ -33,14 +33,8 @@ struct rfl_run_stats {
 			       later one (drift), or one below RFL_RUN_WARM_CHANGE */
 };
 
-/** Compute the statistics of a window. RFL_EINVAL: n is 0 or a time is NaN. */
-enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Compute the mean and the sample standard deviation (NaN for one sample) of a phase. Both are NaN
- * if n is 0 or a value is NaN because the mode or device does not have this phase. */
-enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+/** Compute the statistics of a window of at least one step. */
+struct rfl_run_stats rfl_run_stats_of(const double *times, size_t n);
 
 /** Further input for the flags. */
 struct rfl_run_signs {
