@@ -26,6 +26,13 @@ const char *rfl_counters__name(const struct rfl_capture *c)
 	return is_text(c->path) ? c->path : is_text(c->label) ? c->label : "?";
 }
 
+const char *rfl_counters__source(const struct rfl_capture *c, bool given)
+{
+	return given                               ? RFL_POINT_GIVEN
+	       : rfl_text_same(c->source, "torch") ? RFL_POINT_OF_SHAPES
+						   : rfl_ai_names[RFL_AI_COUNTERS];
+}
+
 static int by_bearer(const void *x, const void *y)
 {
 	const struct rfl_bearer *a = x, *b = y;
@@ -34,7 +41,7 @@ static int by_bearer(const void *x, const void *y)
 	return order ? order : (a->run > b->run) - (a->run < b->run);
 }
 
-static enum rfl_rc find_bearers(struct rfl_merge_job *job, struct rfl_err *err)
+static void find_bearers(struct rfl_merge_job *job)
 {
 	const struct rfl_runs *runs = job->in->runs;
 	struct rfl_bearers *lists[] = { &job->labels, &job->ids };
@@ -43,8 +50,6 @@ static enum rfl_rc find_bearers(struct rfl_merge_job *job, struct rfl_err *err)
 		struct rfl_bearers *b = lists[k];
 
 		b->list = rfl_arena_array(job->arena, runs->n, sizeof(*b->list));
-		if (!b->list)
-			return rfl_arena_check(job->arena, "points", err);
 		for (size_t i = 0; i < runs->n; i++) {
 			const struct rfl_run *run = &runs->runs[i];
 			const char *name = k ? run->id : run->label;
@@ -54,7 +59,6 @@ static enum rfl_rc find_bearers(struct rfl_merge_job *job, struct rfl_err *err)
 		}
 		qsort(b->list, b->n, sizeof(*b->list), by_bearer);
 	}
-	return RFL_OK;
 }
 
 /* Compare the beginning of a name with a text. */
@@ -125,7 +129,7 @@ static const char *either(const char *first, const char *second)
 	return is_text(first) ? first : second;
 }
 
-/* The batch in a label is that of one forward pass, like --batch-size. */
+/* The batch in a label is for one forward pass, like --batch-size. */
 static int64_t label_batch(const struct rfl_ledger_row *row)
 {
 	return row->micro_batch > 0 ? row->micro_batch : row->batch;
@@ -197,7 +201,7 @@ static const char *identify(struct rfl_merge_job *job, const struct rfl_capture 
 			       id->model[0] ? "an environment" : "a model of the ledger");
 }
 
-/* Return the first of these facts, beginning at an index, in which two runs differ. Unknown values
+/* Return the first of these fields, beginning at an index, in which two runs differ. Unknown values
  * are ignored except in those that join. */
 static const struct rfl_field *differ(size_t from, const struct rfl_ledger_row *a,
 				      const struct rfl_ledger_row *b)
@@ -234,15 +238,18 @@ static const char *other_device(struct rfl_merge_job *job, const struct rfl_capt
 	const struct rfl_chip *chip = c->chip ? rfl_chip_find(c->chip) : NULL;
 	const struct rfl_chip *of = named ? rfl_chip_of_device(row->device_name, 0) : NULL;
 
+	/* a program has captures of both; the one of the CPU has no work of the GPU, but may have
+	 * what the user knows */
+	if (!gpu && rfl_text_same(row->mode, RFL_LEDGER_PROGRAM))
+		return NULL;
 	if (gpu == on_gpu && (!chip || !of || chip->capability == of->capability))
 		return NULL;
 	return rfl_merge__text(
 		job,
 		"it was counted on %s%s, but %s %s ran on %s; use the label of a run "
 		"on that device (--label)",
-		gpu ? "a GPU" : "a processor",
-		chip ? rfl_merge__text(job, " (%s)", chip->name) : "", row->env, row->model,
-		named ? row->device_name : row->backend);
+		gpu ? "a GPU" : "a CPU", chip ? rfl_merge__text(job, " (%s)", chip->name) : "",
+		row->env, row->model, named ? row->device_name : row->backend);
 }
 
 /* Find the configurations of a capture in `list`, and copy them to `hits`.
@@ -352,30 +359,25 @@ static bool same_work(const void *x, const void *y)
 }
 
 /* Set name, leader and next of every configuration. */
-static enum rfl_rc find_leaders(struct rfl_merge_job *job, struct owners *o, struct rfl_err *err)
+static void find_leaders(struct rfl_merge_job *job, struct owners *o)
 {
-	struct rfl_row_index names = { .hash = hash_of_name, .alike = same_name };
-	struct rfl_row_index works = { .hash = hash_of_name, .alike = same_work };
+	RFL_AUTO(row_index) names = { .hash = hash_of_name, .alike = same_name };
+	RFL_AUTO(row_index) works = { .hash = hash_of_name, .alike = same_work };
 	struct rfl_config **leaders =
 		rfl_arena_array(job->arena, job->n, sizeof(struct rfl_config *));
-	enum rfl_rc rc = rfl_arena_check(job->arena, "points", err);
 
-	for (struct rfl_config *c = job->configs; c < job->configs + job->n && rc == RFL_OK; c++) {
-		size_t at;
-
-		if ((rc = rfl_row_index_put(&names, c->runs[0].run, &c->name, err)))
-			break;
+	for (struct rfl_config *c = job->configs; c < job->configs + job->n; c++) {
+		c->name = rfl_row_index_put(&names, c->runs[0].run);
 		if (!c->own_counters) {
-			rc = rfl_row_index_put(&works, c->runs[0].run, &at, err);
-			if (rc)
-				break;
+			const size_t at = rfl_row_index_put(&works, c->runs[0].run);
+
 			leaders[at] = leaders[at] ? leaders[at] : c;
 			c->alike = leaders[at] == c ? NULL : leaders[at];
 		}
 		if (!c->alike)
 			o->all[o->nall++] = c;
 	}
-	for (size_t i = job->n; i-- > 0 && rc == RFL_OK;) {
+	for (size_t i = job->n; i-- > 0;) {
 		struct rfl_config *c = &job->configs[i];
 
 		if (!c->alike && !c->own_counters) {
@@ -383,12 +385,9 @@ static enum rfl_rc find_leaders(struct rfl_merge_job *job, struct owners *o, str
 			o->first[c->name] = c;
 		}
 	}
-	rfl_row_index_fini(&names);
-	rfl_row_index_fini(&works);
-	return rc;
 }
 
-static enum rfl_rc find_owners(struct rfl_merge_job *job, struct owners *o, struct rfl_err *err)
+static void find_owners(struct rfl_merge_job *job, struct owners *o)
 {
 	const struct rfl_captures *captures = job->in->counters.captures;
 	const struct rfl_run *runs = job->in->runs->runs;
@@ -397,8 +396,6 @@ static enum rfl_rc find_owners(struct rfl_merge_job *job, struct owners *o, stru
 	for (size_t i = 0; i < RFL_ARRAY_LEN(lists); i++)
 		*lists[i] = rfl_arena_array(job->arena, i ? job->n : job->in->runs->n,
 					    sizeof(struct rfl_config *));
-	if (rfl_arena_check(job->arena, "points", err) != RFL_OK)
-		return RFL_ENOMEM;
 	for (struct rfl_config *c = job->configs; c < job->configs + job->n; c++)
 		for (size_t k = 0; k < c->nruns; k++)
 			o->of_run[c->runs[k].run - runs] = c;
@@ -407,14 +404,19 @@ static enum rfl_rc find_owners(struct rfl_merge_job *job, struct owners *o, stru
 		size_t n;
 		const struct rfl_bearer *b = bearers_of(job, captures->captures[i], &n);
 
-		if (isnan(total[RFL_QUANTITY_FLOPS].value) && isnan(total[RFL_QUANTITY_DRAM].value))
+		/* work is equal in other runs, but the times of parts are not */
+		if (job->options->by == RFL_BY_STEP && isnan(total[RFL_QUANTITY_FLOPS].value) &&
+		    isnan(total[RFL_QUANTITY_DRAM].value))
 			continue;
 		for (size_t k = 0; k < n; k++)
 			if (o->of_run[b[k].run - runs] &&
 			    !other_device(job, captures->captures[i], b[k].run->like))
 				o->of_run[b[k].run - runs]->own_counters = true;
 	}
-	return find_leaders(job, o, err);
+	/* programs of the same name need not do the same work */
+	for (struct rfl_config *c = job->configs; c < job->configs + job->n; c++)
+		c->own_counters = c->own_counters || c->is_program;
+	find_leaders(job, o);
 }
 
 static bool is_wanted(const struct rfl_merge_options *o, const char *env)
@@ -425,21 +427,18 @@ static bool is_wanted(const struct rfl_merge_options *o, const char *env)
 	return o->nenvs == 0;
 }
 
-static enum rfl_rc add_capture(struct rfl_config *c, const struct rfl_capture *capture,
-			       const struct identity *id, struct rfl_err *err)
+static void add_capture(struct rfl_merge_job *job, struct rfl_config *c,
+			const struct rfl_capture *capture, const struct identity *id)
 {
-	enum rfl_rc rc = rfl_grow(&c->counted, &c->counted_cap, c->ncounted + 1, SIZE_MAX, err);
+	struct rfl_joined *to = rfl_arena_append(job->arena, &c->counted, &c->ncounted);
 	struct rfl_label parts;
 
-	if (rc != RFL_OK)
-		return rc;
 	rfl_label_parse(capture->label, id->home ? id->home->like->model : NULL, &parts);
-	c->counted[c->ncounted++] = (struct rfl_joined){ .capture = capture,
-							 .home = id->home,
-							 .steps = -1,
-							 .number = parts.run,
-							 .unknown = "" };
-	return RFL_OK;
+	*to = (struct rfl_joined){ .capture = capture,
+				   .home = id->home,
+				   .steps = -1,
+				   .number = parts.run,
+				   .unknown = "" };
 }
 
 /* Add a note if a capture has the label of a timed run, which the profiler may have slowed down. */
@@ -460,18 +459,17 @@ static void note_slowed(struct rfl_merge_job *job, const struct rfl_capture *cap
 			       id->home->line, source);
 }
 
-static enum rfl_rc join_one(struct rfl_merge_job *job, const struct rfl_capture *capture,
-			    struct owners *owners, struct rfl_err *err)
+static void join_one(struct rfl_merge_job *job, const struct rfl_capture *capture,
+		     struct owners *owners)
 {
 	struct rfl_config **list = owners->all, *own = NULL, *mine = NULL;
 	struct identity id = { .batch = -1 };
 	const char *why = identify(job, capture, &id);
 	size_t n = owners->nall, nhits = 0;
-	enum rfl_rc rc = RFL_OK;
 
 	if (!why && !is_wanted(job->options, id.env)) {
 		job->report->other_captures++;
-		return RFL_OK;
+		return;
 	}
 	if (!why && id.home && !is_profiled(id.home))
 		own = owners->of_run[id.home - job->in->runs->runs];
@@ -480,7 +478,7 @@ static enum rfl_rc join_one(struct rfl_merge_job *job, const struct rfl_capture 
 	if (own) {
 		/* without useful counters of its own, it may have a leader, or be one */
 		mine = own->alike ? own->alike : own;
-		rc = add_capture(mine, capture, &id, err);
+		add_capture(job, mine, capture, &id);
 		list = owners->list;
 		n = 0;
 		for (struct rfl_config *c = mine == own ? owners->first[own->name] : NULL; c;
@@ -489,19 +487,18 @@ static enum rfl_rc join_one(struct rfl_merge_job *job, const struct rfl_capture 
 	}
 	if (!why)
 		why = candidates(job, capture, list, n, &id, owners->hits, &nhits);
-	if (why && own) /* only its own configuration */
+	if (own && (why || job->options->by != RFL_BY_STEP)) /* only its own configuration */
 		nhits = 0;
 	if (why && !own) {
 		job->report->unjoined++;
 		rfl_buf_printf(&job->report->notes, "counters: %s matches no run: %s\n",
 			       rfl_counters__name(capture), why);
-		return RFL_OK;
+		return;
 	}
 	note_slowed(job, capture, &id);
-	for (size_t i = 0; i < nhits && rc == RFL_OK; i++)
+	for (size_t i = 0; i < nhits; i++)
 		if (owners->hits[i] != mine)
-			rc = add_capture(owners->hits[i], capture, &id, err);
-	return rc;
+			add_capture(job, owners->hits[i], capture, &id);
 }
 
 static bool is_time(const struct rfl_capture *c)
@@ -509,7 +506,7 @@ static bool is_time(const struct rfl_capture *c)
 	return rfl_text_same(c->source, "time");
 }
 
-/* Write one note for a folder that only contains time logs, which have no counts. */
+/* Write one note for a directory that only contains time logs, which have no counts. */
 static void note_time_logs(const struct rfl_captures *all, size_t first,
 			   struct rfl_merge_report *report)
 {
@@ -523,7 +520,7 @@ static void note_time_logs(const struct rfl_captures *all, size_t first,
 		if (!other || strncmp(other, path, len + 1) != 0 || strchr(other + len + 1, '/'))
 			continue;
 		if (i < first || !is_time(all->captures[i]))
-			return; /* the folder is already noted or contains other captures */
+			return; /* the directory is already noted or contains other captures */
 		n++;
 	}
 	if (n > 0)
@@ -533,27 +530,25 @@ static void note_time_logs(const struct rfl_captures *all, size_t first,
 			       (int)len, path, n);
 }
 
-enum rfl_rc rfl_counters__join(struct rfl_merge_job *job, struct rfl_err *err)
+void rfl_counters__join(struct rfl_merge_job *job)
 {
 	const struct rfl_captures *all = job->in->counters.captures;
 	struct owners owners = { .nall = 0 };
-	enum rfl_rc rc;
 
 	if (!all || !all->n)
-		return RFL_OK;
-	if ((rc = find_bearers(job, err)) || (rc = find_owners(job, &owners, err)))
-		return rc;
-	for (size_t i = 0; i < all->n && rc == RFL_OK; i++)
+		return;
+	find_bearers(job);
+	find_owners(job, &owners);
+	for (size_t i = 0; i < all->n; i++)
 		if (is_time(all->captures[i]))
 			note_time_logs(all, i, job->report);
 		else
-			rc = join_one(job, all->captures[i], &owners, err);
+			join_one(job, all->captures[i], &owners);
 	for (struct rfl_config *c = job->configs; c < job->configs + job->n; c++)
 		if (c->alike) {
 			c->counted = c->alike->counted;
 			c->ncounted = c->alike->ncounted;
 		}
-	return rc;
 }
 
 enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret, struct rfl_err *err)
@@ -677,10 +672,15 @@ void rfl_counters__steps(struct rfl_merge_job *job, struct rfl_joined *counted)
 	}
 	counted->steps = -1;
 	counted->from = RFL_STEPS_UNKNOWN;
-	from_ledger(job, counted);
+	if (job->in->runs)
+		from_ledger(job, counted);
 	if (counted->steps < 1 && all > 0) {
 		counted->steps = all;
 		counted->from = RFL_STEPS_GIVEN;
+	}
+	if (counted->steps < 1 && !job->in->runs) {
+		counted->steps = 1;
+		counted->from = RFL_STEPS_CAPTURE;
 	}
 	if (counted->steps < 1 && common > 1) /* the launch counts may suggest the number */
 		counted->unknown =
@@ -767,7 +767,7 @@ static const char *causes_of(struct rfl_merge_job *job, const struct rfl_joined 
 	const char *const of_steps = other_steps(job, counted, ratio);
 	const char *const of_precision = rfl_merge__text(
 		job,
-		"FLOPs of another precision were not counted (matrix units in TF32 or 16 bits): "
+		"FLOPs of another precision were not counted (Tensor Cores in TF32 or 16 bits): "
 		"'roofline counters %s' lists their metrics",
 		amd ? "import" : "list --ncu");
 	bool tiles = false;
@@ -776,14 +776,14 @@ static const char *causes_of(struct rfl_merge_job *job, const struct rfl_joined 
 		tiles = tiles || part[q] > 0;
 	const struct cause causes[] = {
 		{ counted->capture->rows_left_out > 0,
-		  "some rows of the file could not be read and were left out" },
+		  "some rows of the file could not be read and were skipped" },
 		{ all > 0, rfl_merge__text(job,
 					   "the warm-up was profiled too, %lld steps in total: use "
 					   "--counter-steps %s=%lld, or profile only the window%s",
 					   (long long)all, label, (long long)all,
 					   amd ? "" : " (ncu --profile-from-start off)") },
 		{ steps && !fit, of_steps },
-		{ ratio > 1 && tiles, "matrix units compute whole tiles including padding, which "
+		{ ratio > 1 && tiles, "Tensor Cores compute whole tiles including padding, which "
 				      "adds most to small or windowed matrices" },
 		{ ratio > 1 && !isnan(part[RFL_QUANTITY_FLOPS_FP32]),
 		  "the counters include elementwise work and the optimizer, but the core count "

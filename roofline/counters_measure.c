@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/stats.h"
 #include "base/text.h"
-#include "ledger/label.h"
 #include "profile/capture.h"
 
 static const struct own {
@@ -26,11 +25,13 @@ static const struct own {
 } own_parts[] = {
 #define Q(part) RFL_QUANTITY_FLOPS_##part
 	{ "cuda", "fp32", 0.9, 2, { Q(FP32), Q(TENSOR_FP32) } },
+	{ "cuda", "fp64", 0.9, 2, { Q(FP64), Q(TENSOR_FP64) } },
 	{ "cuda", "tf32", 0.5, 1, { Q(TENSOR_TF32) } },
 	{ "cuda", "amp", 0.5, 1, { Q(TENSOR_FP16) } },
 	{ "cuda", "fp16", 0.5, 1, { Q(TENSOR_FP16) } },
 	{ "cuda", "bf16", 0.5, 1, { Q(TENSOR_BF16) } },
 	{ "cpu", "fp32", 0.9, 2, { Q(FP32), Q(MIXED) } },
+	{ "cpu", "fp64", 0.9, 2, { Q(FP64), Q(MIXED) } },
 	{ "cpu", "amp", 0.5, 3, { Q(TENSOR_BF16), Q(FP16), Q(MIXED) } },
 	{ "cpu", "bf16", 0.5, 3, { Q(TENSOR_BF16), Q(FP16), Q(MIXED) } },
 	{ "cpu", "fp16", 0.5, 3, { Q(TENSOR_FP16), Q(FP16), Q(MIXED) } },
@@ -54,7 +55,7 @@ static void find_precision(const struct rfl_config *config, struct rfl_measured 
 	const struct own *own = find_own(config);
 	double all = 0, mine = 0, most = 0;
 
-	if (!own)
+	if (!own || !config->nruns) /* without a ledger, most FLOPs have the precision */
 		return;
 	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		bool is_own = false;
@@ -98,7 +99,8 @@ static bool knows(const struct rfl_config *config, const struct rfl_joined *coun
 
 	if (counted->left_out || isnan(total[q].value))
 		return false;
-	if (!own || q != RFL_QUANTITY_FLOPS || own_part(config, counted) != RFL_QUANTITY_FLOPS)
+	if (!own || q != RFL_QUANTITY_FLOPS || config->is_program ||
+	    own_part(config, counted) != RFL_QUANTITY_FLOPS)
 		return true;
 	/* an fp32 run may have used TF32 */
 	return own->parts[0] == RFL_QUANTITY_FLOPS_FP32 &&
@@ -121,7 +123,7 @@ static bool is_product(const struct rfl_range *r)
 }
 
 /* Return the part of the FLOPs without which those of a range are incomplete: a sum of FLOPs is
- * known if any part is known, but it is complete only if FP32 is known or, for matrix products and
+ * known if any part is known, but it is complete only if FP32 is known or, for GEMMs and
  * ranges other than kernels, the precision of the run. */
 static enum rfl_quantity needed_part(const struct rfl_config *config,
 				     const struct rfl_joined *counted, const struct rfl_range *r)
@@ -204,7 +206,7 @@ static bool has_no_flop(const struct rfl_range *r, bool half)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(needed); i++)
 		if (rfl_range_share(r, needed[i]) < 1)
 			return false;
-	/* a matrix product may have used matrix units */
+	/* a GEMM may have used Tensor Cores */
 	return !is_product(r) || (!isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_FP16].value) &&
 				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_BF16].value) &&
 				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value));
@@ -215,7 +217,8 @@ static bool is_half(const struct rfl_config *config)
 {
 	const char *precision = config->row->precision;
 
-	return !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
+	return !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32") &&
+	       !rfl_text_same(precision, "fp64");
 }
 
 double rfl_counters__flops(struct rfl_merge_job *job, const struct rfl_config *config,
@@ -229,6 +232,9 @@ double rfl_counters__flops(struct rfl_merge_job *job, const struct rfl_config *c
 	const char *reason = r->amount[part].reason ? r->amount[part].reason : flops->reason;
 
 	*why = "";
+	/* from shapes, which are known for all types of operands or for none */
+	if (strcmp(config->parts.counted->capture->source, "torch") == 0 && !isnan(flops->value))
+		return flops->value;
 	/* 0 in the precision of the run is not enough for a kernel */
 	if (flops->value == 0 && r->kind == RFL_RANGE_KERNEL
 		    ? has_no_flop(r, is_half(config))
@@ -257,8 +263,6 @@ static void find_zero_flop(struct rfl_merge_job *job, const struct rfl_config *c
 	    isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
 		return;
 	list = rfl_arena_array(job->arena, c->nranges, sizeof(*list));
-	if (!list)
-		return;
 	for (size_t i = 0; i < c->nranges; i++) {
 		const struct rfl_range *r = &c->ranges[i];
 		const double time_s = r->amount[RFL_QUANTITY_TIME].value;
@@ -345,25 +349,24 @@ static enum rfl_rc leave_out_clashes(struct rfl_merge_job *job, struct rfl_confi
 			return rfl_fail(err, RFL_EFORMAT, 0, "%s", why);
 		last = other->steps < 1 && c->steps > 0 ? other : c;
 		last->left_out = true;
-		rfl_buf_printf(&job->report->notes, "%s; %s is left out\n", why,
+		rfl_buf_printf(&job->report->notes, "%s; %s is skipped\n", why,
 			       rfl_counters__name(last->capture));
 	}
 	return RFL_OK;
 }
 
 /* Compute median and range per step over the captures that have a quantity.
- * @param first  set to the first of them */
-static enum rfl_rc measure(struct rfl_merge_job *job, const struct rfl_config *config,
-			   enum rfl_quantity q, struct rfl_measure *ret,
-			   const struct rfl_joined **first, size_t *n, struct rfl_err *err)
+ * @param first  set to the first of them
+ * @return their number */
+static size_t measure(struct rfl_merge_job *job, const struct rfl_config *config,
+		      enum rfl_quantity q, struct rfl_measure *ret, const struct rfl_joined **first)
 {
 	double *values = rfl_arena_array(job->arena, config->ncounted, sizeof(*values));
 	struct rfl_stats stats;
-	enum rfl_rc rc;
+	size_t n = 0;
 
 	*first = NULL;
-	*n = 0;
-	for (size_t i = 0; values && i < config->ncounted; i++) {
+	for (size_t i = 0; i < config->ncounted; i++) {
 		const struct rfl_joined *c = &config->counted[i];
 		const struct rfl_amount *a = &c->capture->total[q];
 		double coverage;
@@ -371,19 +374,19 @@ static enum rfl_rc measure(struct rfl_merge_job *job, const struct rfl_config *c
 		if (!knows(config, c, q) || c->steps < 1)
 			continue;
 		coverage = coverage_of(config, c, q);
-		values[(*n)++] = a->value / (double)c->steps;
+		values[n++] = a->value / (double)c->steps;
+		ret->given = ret->given || rfl_amount_is_given(a);
 		if (!*first || a->validity > ret->validity)
 			ret->validity = a->validity;
 		if (!*first || coverage < ret->coverage)
 			ret->coverage = coverage;
 		*first = *first ? *first : c;
 	}
-	if (*n == 0 || (rc = rfl_stats_describe(values, *n, &stats, err)))
-		return *n ? rc : rfl_arena_check(job->arena, "points", err);
+	stats = rfl_stats_of(values, n);
 	ret->value = stats.median;
 	ret->lo = stats.min;
 	ret->hi = stats.max;
-	return RFL_OK;
+	return n;
 }
 
 enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum rfl_quantity usual)
@@ -395,12 +398,10 @@ enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum r
 }
 
 /* Measure the bytes of a cache, as defined by the first capture that has any. */
-static enum rfl_rc measure_cache(struct rfl_merge_job *job, const struct rfl_config *config,
-				 enum rfl_quantity usual, struct rfl_measure *ret,
-				 enum rfl_quantity *as, struct rfl_err *err)
+static void measure_cache(struct rfl_merge_job *job, const struct rfl_config *config,
+			  enum rfl_quantity usual, struct rfl_measure *ret, enum rfl_quantity *as)
 {
 	const struct rfl_joined *first;
-	size_t n;
 
 	*as = usual;
 	for (size_t i = 0; i < config->ncounted; i++) {
@@ -410,12 +411,12 @@ static enum rfl_rc measure_cache(struct rfl_merge_job *job, const struct rfl_con
 		if (!config->counted[i].left_out && !isnan(total[*as].value))
 			break;
 	}
-	return measure(job, config, *as, ret, &first, &n, err);
+	(void)measure(job, config, *as, ret, &first);
 }
 
 #define NOT_COUNTED "not counted: "
 
-/* perf output does not name the processor, so write the events of the processor that was used,
+/* perf output does not name the CPU, so write the events of the CPU that was used,
  * taken from its formulas. */
 static const char *events_of(struct rfl_merge_job *job, const char *cpu, enum rfl_quantity q)
 {
@@ -423,15 +424,16 @@ static const char *events_of(struct rfl_merge_job *job, const char *cpu, enum rf
 		const char *word, *family, *on;
 	} processors[] = {
 		{ "AMD", "cpu-amd", " (Zen 2 to 4)" },
-		{ "AMD", "cpu-amd-zen5", " (Zen 5)" },
+		{ "AMD", "cpu-amd-zen5", " (Zen 5 and 6)" },
 		{ "Intel", "cpu-intel", "" },
 		{ "Neoverse-V1", "cpu-neoverse-v1", "" },
 		{ "Neoverse-N2", "cpu-neoverse-v2", "" },
 		{ "Neoverse-V2", "cpu-neoverse-v2", "" },
 	};
-	const bool bytes = q == RFL_QUANTITY_DRAM; /* all AMD processors use the same events */
+	const bool bytes = q == RFL_QUANTITY_DRAM; /* all AMD CPUs use the same events */
 	struct rfl_formulas *f = NULL;
-	struct rfl_buf text = { .len = 0 }, out = { .len = 0 };
+	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(processors); i++) {
 		if (!cpu || !strstr(cpu, processors[i].word) || (bytes && out.len > 0) ||
@@ -446,9 +448,8 @@ static const char *events_of(struct rfl_merge_job *job, const char *cpu, enum rf
 		rfl_formulas_free(f);
 	}
 	if (out.len == 0)
-		rfl_buf_puts(&out, "not counted; see docs/appendix/events.md for the events of "
-				   "each processor for 'perf stat -e'");
-	rfl_buf_fini(&text);
+		rfl_buf_puts(&out, "not counted; see docs/reference/events.md for the events of "
+				   "each CPU for 'perf stat -e'");
 	return rfl_merge__keep(job, &out);
 }
 
@@ -513,7 +514,7 @@ static bool knows_any(const struct rfl_config *config, const struct rfl_joined *
 static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
 			  struct rfl_measured *m, struct rfl_buf *note)
 {
-	const char *ledger = in->runs->files[0].path;
+	const char *ledger = in->runs ? in->runs->files[0].path : "";
 	bool any = false;
 
 	for (size_t i = 0; i < config->ncounted; i++)
@@ -533,8 +534,8 @@ static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 			continue;
 		rfl_buf_printf(note, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
 		if (c->left_out)
-			rfl_buf_puts(note, ": left out");
-		if (c->steps < 1)
+			rfl_buf_puts(note, ": skipped");
+		if (c->steps < 1 || c->from == RFL_STEPS_CAPTURE)
 			continue;
 		rfl_buf_printf(note, ": %lld step%s", (long long)c->steps,
 			       c->steps == 1 ? "" : "s");
@@ -566,7 +567,7 @@ static void note_remarks(const struct rfl_config *config, struct rfl_buf *note)
 				    c->notes[n])) /* repeats have the same notes */
 				rfl_buf_printf(note, "; %s", c->notes[n]);
 		if (c->rows_left_out > 0)
-			rfl_buf_printf(note, "; %lld rows could not be read and were left out",
+			rfl_buf_printf(note, "; %lld rows could not be read and were skipped",
 				       (long long)c->rows_left_out);
 	}
 }
@@ -644,7 +645,7 @@ enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *
 	const struct rfl_config *alike = config->alike;
 	struct rfl_buf note = { .len = 0 };
 	struct rfl_measured *m;
-	size_t nflops = 0, nbytes = 0;
+	size_t nflops, nbytes;
 	enum rfl_rc rc;
 
 	if (!config->ncounted)
@@ -655,8 +656,6 @@ enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *
 		return RFL_OK;
 	}
 	m = rfl_arena_array(job->arena, 1, sizeof(*m));
-	if (!m)
-		return rfl_arena_check(job->arena, "points", err);
 	*m = rfl_counters__none;
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		m->part[q] = NAN;
@@ -665,12 +664,12 @@ enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *
 	for (size_t i = 0; i < config->ncounted; i++)
 		rfl_counters__steps(job, &config->counted[i]);
 	if ((rc = leave_out_clashes(job, config, RFL_QUANTITY_FLOPS, err)) ||
-	    (rc = leave_out_clashes(job, config, RFL_QUANTITY_DRAM, err)) ||
-	    (rc = measure(job, config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
-	    (rc = measure(job, config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)) ||
-	    (rc = measure_cache(job, config, RFL_QUANTITY_L2, &m->l2, &m->l2_as, err)) ||
-	    (rc = measure_cache(job, config, RFL_QUANTITY_L1, &m->l1, &m->l1_as, err)))
+	    (rc = leave_out_clashes(job, config, RFL_QUANTITY_DRAM, err)))
 		return rc;
+	nflops = measure(job, config, RFL_QUANTITY_FLOPS, &m->flops, &flops);
+	nbytes = measure(job, config, RFL_QUANTITY_DRAM, &m->bytes, &bytes);
+	measure_cache(job, config, RFL_QUANTITY_L2, &m->l2, &m->l2_as);
+	measure_cache(job, config, RFL_QUANTITY_L1, &m->l1, &m->l1_as);
 	name_captures(job->in, config, m, &note);
 	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
 	/* The shares are similar in all repeats: use the first. */
@@ -688,5 +687,5 @@ enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *
 	compare(job, config, flops, bytes, m, &note);
 	note_remarks(config, &note);
 	m->note = rfl_merge__keep(job, &note);
-	return rc;
+	return RFL_OK;
 }

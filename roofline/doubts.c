@@ -2,6 +2,7 @@
 #include "roofline/doubts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,11 +21,9 @@ static bool same_device(const struct rfl_devices *sheets, const char *a, const c
 size_t rfl_points_other_devices(const struct rfl_points *points, const struct rfl_peaks *peaks,
 				struct rfl_buf *lines)
 {
-	struct rfl_devices *sheets = NULL;
+	RFL_AUTOPTR(devices) sheets = rfl_devices_new();
 	size_t found = 0;
 
-	if (rfl_devices_load(&sheets, NULL) != RFL_OK)
-		sheets = NULL;
 	for (size_t i = 0; i < peaks->nenvs; i++) {
 		const struct rfl_peaks_env *env = &peaks->envs[i];
 		const char *same = NULL;
@@ -41,15 +40,50 @@ size_t rfl_points_other_devices(const struct rfl_points *points, const struct rf
 			if (same_device(sheets, env->device, same))
 				continue;
 			rfl_buf_printf(lines,
-				       "%s: the ceilings are those of '%s', but runs were on '%s'; "
-				       "use a separate environment for each device\n",
+				       "%s: the ceilings were measured on '%s', but runs were on "
+				       "'%s'; use a separate environment for each device\n",
 				       env->name, env->device, same);
 			found++;
 			break;
 		}
 	}
-	rfl_devices_free(sheets);
 	return found;
+}
+
+void rfl_points_caveats(const struct rfl_points *points, const struct rfl_peaks_env *env,
+			const char *peaks_name, struct rfl_buf *lines)
+{
+	static const char *const levels[] = { "L1", "L2" };
+	const struct rfl_point *slow = NULL;
+	bool lacks[2] = { false, false };
+	double ratio;
+
+	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
+		if (!rfl_text_same(p->env, env->name))
+			continue;
+		if (!slow && fabs(p->clock_hz / p->peak_clock_hz - 1) > RFL_POINTS_CLOCK)
+			slow = p;
+		lacks[0] |= p->ai_l1 > 0 && isnan(p->peak_l1_gbps);
+		lacks[1] |= p->ai_l2 > 0 && isnan(p->peak_l2_gbps);
+	}
+	ratio = slow ? slow->clock_hz / slow->peak_clock_hz : 1;
+	if (slow)
+		rfl_buf_printf(
+			lines,
+			"%s: profiled at %.0f MHz, but the ceilings are for %.0f MHz, so the "
+			"shares of compute, L1 and L2 are too %s by a factor of %.3g; "
+			"profile with 'ncu --clock-control none', or measure the ceilings at "
+			"the same clock\n",
+			env->name, slow->clock_hz / 1e6, slow->peak_clock_hz / 1e6,
+			ratio < 1 ? "low" : "high", ratio < 1 ? 1 / ratio : ratio);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++)
+		if (lacks[i])
+			rfl_buf_printf(lines,
+				       "%s: %s has no bandwidth of %s, so its traffic has no roof; "
+				       "add it with 'roofline peaks set %s %s %s VALUE --source "
+				       "TEXT'\n",
+				       env->name, peaks_name, levels[i], peaks_name, env->name,
+				       levels[i]);
 }
 
 /* Ceilings, each once. */
@@ -71,14 +105,20 @@ static void add(struct used *u, const char *env, struct rfl_span key)
 	};
 }
 
-/* Add the ceilings of a point. A mixed one is "0.97 fp16.matrix + 0.03 fp32.vector". */
+/* Add the ceilings of a point, with the one of the library that its verdict names. A mixed one is
+ * "0.97 fp16.matrix + 0.03 fp32.vector". */
 static void add_point(struct used *u, const struct rfl_point *p)
 {
 	struct rfl_span rest = rfl_span_of(p->compute_key ? p->compute_key : ""), word;
+	char gemm[32];
 
 	while (rfl_span_next_word(&rest, &word))
-		if (word.at[0] >= 'a' && word.at[0] <= 'z')
+		if (word.at[0] >= 'a' && word.at[0] <= 'z') {
+			(void)snprintf(gemm, sizeof(gemm), "%.*s.gemm",
+				       (int)rfl_span_find(word, "."), word.at);
 			add(u, p->env, word);
+			add(u, p->env, rfl_span_of(gemm));
+		}
 	add(u, p->env, rfl_span_of("DRAM"));
 	if (!isnan(p->ai_l2))
 		add(u, p->env, rfl_span_of("L2"));

@@ -1,6 +1,6 @@
 /*
  * merge.c - turns a ledger into points. Takes the configurations of the summary, finds their roofs
- * and counts their work. Then either reports all missing facts, or fills in the points and names
+ * and counts their work. Then either reports all missing values, or fills in the points and names
  * their variants.
  */
 #include <math.h>
@@ -9,20 +9,18 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "ledger/step.h"
+#include "peaks/devices.h"
 #include "roofline/parts.h"
 
 char *rfl_merge__keep(struct rfl_merge_job *job, struct rfl_buf *take_text)
 {
 	char *text = rfl_arena_strdup(job->arena, rfl_buf_str(take_text));
 
-	/* a failed text fails the notes, which are checked at the end */
-	job->report->notes.failed = job->report->notes.failed || take_text->failed;
 	rfl_buf_fini(take_text);
-	return text ? text : job->none;
+	return text;
 }
 
 const char *rfl_merge__text(struct rfl_merge_job *job, const char *fmt, ...)
@@ -56,7 +54,7 @@ static void leave_out(struct rfl_merge_job *job, const struct rfl_run *run, cons
 {
 	struct rfl_buf *notes = &job->report->notes;
 
-	rfl_buf_puts(notes, "left out ");
+	rfl_buf_puts(notes, "skipped ");
 	rfl_runs_where(job->in->runs, run, notes);
 	rfl_buf_printf(notes, ": %s\n", why);
 }
@@ -74,14 +72,13 @@ static enum rfl_rc add_config(struct rfl_merge_job *job, const struct rfl_repeat
 	enum rfl_rc rc;
 
 	if (lacks) {
-		struct rfl_buf where = { .len = 0 };
+		RFL_AUTO(buf) where = { .len = 0 };
 
 		rfl_runs_where(runs, run, &where);
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: column '%s' is empty; fill it in for runs with status ok, or "
 			      "for all rows with --map '%s=\"%s\"'",
 			      rfl_buf_str(&where), lacks, lacks, row->mode ? "cpu" : "train");
-		rfl_buf_fini(&where);
 		return rc;
 	}
 	if (rfl_merge__roofs(row) == 0) {
@@ -100,6 +97,7 @@ static enum rfl_rc add_config(struct rfl_merge_job *job, const struct rfl_repeat
 		.nruns = from->n,
 		.rate = from->stats,
 		.measured = &rfl_counters__none,
+		.is_program = rfl_text_same(row->mode, RFL_LEDGER_PROGRAM),
 		.flops_why = "",
 		.bytes_why = "",
 	};
@@ -112,31 +110,23 @@ static enum rfl_rc group(struct rfl_merge_job *job, struct rfl_err *err)
 		.metric = &rfl_ledger_metrics[0], /* samples_per_s */
 		.filters = { { RFL_LEDGER_AT_env, job->options->envs, job->options->nenvs } },
 	};
-	enum rfl_rc rc = rfl_repeats_new(job->in->runs, &o, &job->repeats, err);
-	const struct rfl_repeats *r = job->repeats;
+	const struct rfl_repeats *r;
+	enum rfl_rc rc;
 
+	if (!job->in->runs) {
+		rfl_merge__captures(job);
+		return RFL_OK;
+	}
+	rc = rfl_repeats_new(job->in->runs, &o, &job->repeats, err);
+	r = job->repeats;
 	if (rc != RFL_OK)
 		return rc;
 	rfl_buf_puts(&job->report->notes, rfl_buf_str(&r->notes));
-	job->configs = rfl_alloc_array(r->n, sizeof(*job->configs));
+	job->configs = rfl_arena_array(job->arena, r->n, sizeof(*job->configs));
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		if (r->configs[i].n > 0)
 			rc = add_config(job, &r->configs[i], err);
 	return rc;
-}
-
-static void job_fini(struct rfl_merge_job *job)
-{
-	for (size_t i = 0; i < job->n; i++) {
-		struct rfl_config *c = &job->configs[i];
-
-		if (!c->alike)
-			free(c->counted);
-		rfl_work_layers_fini(&c->parts.work);
-	}
-	free(job->configs);
-	free(job->missing.facts);
-	rfl_repeats_free(job->repeats);
 }
 
 struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row)
@@ -145,6 +135,7 @@ struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row)
 
 	return (struct rfl_work_query){
 		.model = row->model,
+		.net_file = row->net_digest && *row->net_digest ? "" : NULL,
 		.precision = row->precision,
 		.mode = row->mode,
 		.optimizer = rfl_step_optimizer(row),
@@ -164,10 +155,14 @@ struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row)
 	};
 }
 
-static struct rfl_work_query query_of(const struct rfl_config *c, const struct rfl_merge_options *o)
+static struct rfl_work_query query_of(struct rfl_merge_job *job, const struct rfl_config *c)
 {
+	const struct rfl_merge_options *o = job->options;
 	struct rfl_work_query query = rfl_work_query_of(c->row);
+	struct rfl_buf file = { .len = 0 };
 
+	if (job->in->runs && rfl_runs_network(job->in->runs, c->runs[0].run, &file))
+		query.net_file = rfl_merge__keep(job, &file);
 	query.factor = o->factor;
 	query.as = o->as;
 	return query;
@@ -181,32 +176,43 @@ static const enum rfl_ledger_at of_work[] = {
 	RFL_LEDGER_AT_accum,      RFL_LEDGER_AT_img_size,  RFL_LEDGER_AT_micro_batch,
 	RFL_LEDGER_AT_classes,    RFL_LEDGER_AT_vocab,     RFL_LEDGER_AT_context_length,
 	RFL_LEDGER_AT_attention,  RFL_LEDGER_AT_engine,    RFL_LEDGER_AT_engine_version,
-	RFL_LEDGER_AT_grad_clip,  RFL_LEDGER_AT_autocast,
+	RFL_LEDGER_AT_grad_clip,  RFL_LEDGER_AT_autocast,  RFL_LEDGER_AT_net_digest,
 };
 
 /* @param before  the previous configuration, which often has the same work; NULL: none */
 static enum rfl_rc count_work(struct rfl_merge_job *job, const struct rfl_config *before,
 			      struct rfl_config *c, struct rfl_err *err)
 {
-	const struct rfl_work_query query = query_of(c, job->options);
+	const struct rfl_merge_options *o = job->options;
+	const struct rfl_work_query query = query_of(job, c);
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
+	if (!job->in->runs)
+		return RFL_OK;
+	if (c->is_program) {
+		c->work = (struct rfl_work){ .flops = NAN, .bytes = { NAN, NAN, NAN } };
+		return RFL_OK;
+	}
 	if (before && before->work.flops > 0 &&
 	    rfl_ledger_same(of_work, RFL_ARRAY_LEN(of_work), before->row, c->row)) {
 		c->work = before->work;
 		return RFL_OK;
 	}
 	rc = rfl_work_count(&query, job->in->work, &job->report->notes, &c->work, &why);
-	if (rc == RFL_EMISSING && job->options->by != RFL_BY_STEP) { /* counters suffice */
+	if (rc == RFL_EMISSING && (o->by != RFL_BY_STEP ||
+				   (o->flops == RFL_FLOPS_COUNTERS && o->ai == RFL_AI_COUNTERS))) {
+		/* counters suffice */
 		c->work = (struct rfl_work){ .flops = NAN, .bytes = { NAN, NAN, NAN } };
 		return RFL_OK;
 	}
 	if (rc == RFL_EMISSING)
 		rfl_missing_add(
 			job, c, why.msg,
-			"run roofline complexity with --models, --batch-sizes and --output-dir "
-			"DIR, then use --complexity-json DIR/summary.json");
+			"run roofline complexity with --models NAME, or --net FILE for your own "
+			"network, with --batch-sizes and --output-dir DIR, then use "
+			"--complexity-json DIR/summary.json; for another program whose FLOPs and "
+			"bytes were counted, use --flops counters --ai counters");
 	else if (rc != RFL_OK)
 		return rfl_fail(err, rc, why.native, "%s:%zu: %s", job->in->runs->files[0].path,
 				c->runs[0].run->line, why.msg);
@@ -231,21 +237,32 @@ static enum rfl_rc check_parts(struct rfl_merge_job *job, struct rfl_err *err)
 		n++;
 	}
 	job->report->left_out += n;
+	if (first && !found && !job->in->runs)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: the file has no %ss; use --by step for a point of the program",
+				rfl_counters__name(first->counted->capture),
+				rfl_part_word(rfl_by_names[by]));
 	if (first && !found)
 		return rfl_fail(
 			err, RFL_EMISSING, 0, "%s: no counters have %ss of any of its runs: %s",
-			job->in->runs->files[0].path, rfl_by_names[by],
-			by == RFL_BY_KERNEL
+			job->in->runs->files[0].path, rfl_part_word(rfl_by_names[by]),
+			by == RFL_BY_OP
+				? "profile a run with torch.profiler and record_shapes=True, name "
+				  "the trace after the run's label, and use it with --counters"
+			: by == RFL_BY_KERNEL
 				? "profile a run with ncu, nsys, nvprof or rocprof, name the file "
 				  "after the run's label, and use --ncu-dir; or use "
 				  "--counters with the file of roofline run --counters "
 				  "step on a GPU"
+			: by == RFL_BY_PHASE
+				? "use roofline run --counters phase, or mark the regions of a "
+				  "program (share/roofline/region) and use roofline profile"
 				: "repeat a run with roofline run --counters layer, which "
 				  "also records the time of each layer where nothing can "
 				  "be counted, and use --counters logs/counters.csv");
 	if (first)
 		rfl_buf_printf(&job->report->notes,
-			       "left out %zu of %zu configurations without counters of %ss (first: "
+			       "skipped %zu of %zu configurations without counters of %ss (first: "
 			       "%s %s %s bs%lld %s)\n",
 			       n, job->n, rfl_by_names[by], first->env, first->row->model,
 			       first->row->precision, (long long)first->row->batch,
@@ -253,22 +270,40 @@ static enum rfl_rc check_parts(struct rfl_merge_job *job, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Compare the work of a configuration with the FLOPs that the runner wrote to the ledger. */
-static void compare_with_ledger(struct rfl_merge_job *job, const struct rfl_config *c)
+/* Note the first configuration whose work differs from the FLOPs that the runner wrote to the
+ * ledger, and the number of others. */
+static void compare_with_ledger(struct rfl_merge_job *job)
 {
-	for (size_t k = 0; k < c->nruns; k++) {
-		const struct rfl_run *run = c->runs[k].run;
-		const int64_t flops = run->like->model_flops_per_step;
+	const struct rfl_config *first = NULL;
+	const struct rfl_run *run = NULL;
+	size_t n = 0;
 
-		if (flops < 0 || (double)flops == c->work.flops * (double)rfl_merge__roofs(c->row))
-			continue;
-		rfl_buf_printf(&job->report->notes,
-			       "%s:%zu: %s: the ledger has %lld FLOPs per step, the count "
-			       "%.0f; the count is used\n",
-			       job->in->runs->files[0].path, run->line, run->like->model,
-			       (long long)flops, c->work.flops);
-		return;
+	for (size_t i = 0; i < job->n; i++) {
+		const struct rfl_config *c = &job->configs[i];
+		const double count = c->work.flops * (double)rfl_merge__roofs(c->row);
+		bool differs = false;
+
+		for (size_t k = 0; k < c->nruns && !c->missing && !differs; k++) {
+			const int64_t flops = c->runs[k].run->like->model_flops_per_step;
+
+			differs = flops >= 0 && (double)flops != count;
+			if (differs && !first) {
+				first = c;
+				run = c->runs[k].run;
+			}
+		}
+		n += differs;
 	}
+	if (!first)
+		return;
+	rfl_buf_printf(&job->report->notes,
+		       "%s:%zu: %s: the ledger has %lld FLOPs per step, the count %.0f; the count "
+		       "is used",
+		       job->in->runs->files[0].path, run->line, run->like->model,
+		       (long long)run->like->model_flops_per_step, first->work.flops);
+	if (n > 1)
+		rfl_buf_printf(&job->report->notes, ", also for %zu other configurations", n - 1);
+	rfl_buf_puts(&job->report->notes, "\n");
 }
 
 /* Find roof, work and counters of every configuration, and choose between counts and counters. */
@@ -276,18 +311,24 @@ static enum rfl_rc resolve(struct rfl_merge_job *job, struct rfl_err *err)
 {
 	const struct rfl_merge_options *o = job->options;
 	const struct rfl_counter_inputs *counters = &job->in->counters;
+	RFL_AUTOPTR(devices)
+	sheets = counters->captures && counters->captures->n ? rfl_devices_new() : NULL;
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < job->n; i++) {
 		struct rfl_config *c = &job->configs[i];
+		const struct rfl_device_sheet *sheet;
 
 		rfl_merge__roof(job, c);
+		sheet = rfl_devices_get(sheets, c->penv ? c->penv->device : NULL);
+		c->sheet_clock_hz = sheet ? sheet->clock_hz : (double)NAN;
 		if (c->key && (rc = count_work(job, i > 0 ? c - 1 : NULL, c, err)))
 			return rc;
-		if (!c->missing && o->factor == RFL_TRAIN_EXACT && !o->as)
-			compare_with_ledger(job, c);
 	}
-	rc = rfl_counters__join(job, err);
+	if (o->factor == RFL_TRAIN_EXACT && !o->as)
+		compare_with_ledger(job);
+	if (job->in->runs)
+		rfl_counters__join(job);
 	/* Report --counter-steps options that match no capture. */
 	for (size_t i = 0; i < counters->nsteps; i++) {
 		const struct rfl_counter_steps *s = &counters->steps[i];
@@ -304,7 +345,7 @@ static enum rfl_rc resolve(struct rfl_merge_job *job, struct rfl_err *err)
 	}
 	for (size_t i = 0; i < job->n && rc == RFL_OK; i++) {
 		struct rfl_config *c = &job->configs[i];
-		const struct rfl_work_query query = query_of(c, o);
+		const struct rfl_work_query query = query_of(job, c);
 		/* The counters of an unknown model cannot be compared with a count. */
 		const bool comparable = !c->missing || c->work.flops > 0;
 
@@ -316,29 +357,34 @@ static enum rfl_rc resolve(struct rfl_merge_job *job, struct rfl_err *err)
 			rfl_merge__choose(job, c);
 		job->report->left_out += c->missing;
 	}
-	if (rc == RFL_OK)
-		rc = rfl_buf_check(&job->report->notes, "notes of the points", err);
-	return rc ? rc : rfl_arena_check(job->arena, "points", err);
+	return rc;
 }
 
-/* Fail or, with --skip-missing, note the configurations left out. */
+/* Fail or, with --skip-missing, note the configurations omitted. */
 static enum rfl_rc report_missing(struct rfl_merge_job *job, struct rfl_err *err)
 {
 	const struct rfl_missing *missing = &job->missing;
 	const char *path = job->in->peaks->path ? job->in->peaks->path : "peaks";
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc = RFL_OK;
 
+	if (job->nprograms > 0)
+		rfl_buf_printf(&job->report->notes,
+			       "skipped %zu program%s without FLOPs or bytes (first: %s %s: %s); "
+			       "pass --flops and --bytes to 'roofline profile', or count on a "
+			       "machine with hardware counters\n",
+			       job->nprograms, job->nprograms == 1 ? "" : "s", job->program->env,
+			       job->program->row->model, job->program_why);
 	if (!missing->n)
 		return RFL_OK;
 	rfl_missing_text(missing, false, &text);
 	if (job->options->skip_missing) {
 		rfl_buf_printf(&job->report->notes,
-			       "left out %zu of the configurations because these values are "
+			       "skipped %zu of the configurations because these values are "
 			       "missing:\n%s\n",
 			       job->report->left_out, rfl_buf_str(&text));
 	} else {
-		if (missing->of_counters == missing->n)
+		if (missing->of_counters == missing->n && job->in->runs)
 			path = job->in->runs->files[0].path;
 		if (text.len > RFL_ERR_MSG_MAX - 512) {
 			rfl_buf_reset(&text);
@@ -351,7 +397,6 @@ static enum rfl_rc report_missing(struct rfl_merge_job *job, struct rfl_err *err
 			path, missing->n, missing->n == 1 ? " that is" : "s that are",
 			missing->n == 1 ? "it" : "them", rfl_buf_str(&text));
 	}
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -413,8 +458,8 @@ static void add_column(struct rfl_merge_job *job, struct member *group, size_t n
  * in the summary. */
 static void name_variants(struct rfl_merge_job *job, struct rfl_points *points)
 {
-	/* The config_hash also depends on these columns, which are not facts. If they are equal as
-	 * well, the hash itself is used. */
+	/* The config_hash also depends on these columns, which are not such fields. If they are
+	 * equal as well, the hash itself is used. */
 	static const enum rfl_ledger_at hashed[] = { RFL_LEDGER_AT_momentum,
 						     RFL_LEDGER_AT_weight_decay,
 						     RFL_LEDGER_AT_config_hash };
@@ -439,7 +484,7 @@ static void name_variants(struct rfl_merge_job *job, struct rfl_points *points)
 			struct rfl_buf words = { .len = 0 };
 
 			rfl_facts_apart_put(&apart, members[i].row, &words);
-			if (words.len || words.failed)
+			if (words.len)
 				members[i].point->variant = rfl_merge__keep(job, &words);
 		}
 		for (size_t k = 0; k < RFL_ARRAY_LEN(hashed); k++)
@@ -451,36 +496,28 @@ static void name_variants(struct rfl_merge_job *job, struct rfl_points *points)
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report, struct rfl_err *err)
 {
-	struct rfl_points *pts = rfl_points_new(0);
+	RFL_AUTOPTR(points) pts = rfl_points_new(0);
 	struct rfl_merge_job job = {
-		.in = in, .options = options, .report = report, .arena = pts ? pts->arena : NULL
+		.in = in, .options = options, .report = report, .arena = pts->arena
 	};
 	enum rfl_rc rc;
 
 	*report = (struct rfl_merge_report){ .unjoined = 0 };
-	rfl_buf_init(&report->notes, 0);
-	if ((rc = rfl_arena_check(job.arena, "points", err)) || (rc = group(&job, err)) ||
-	    (rc = resolve(&job, err)) || (rc = report_missing(&job, err)) ||
+	if ((rc = group(&job, err)) || (rc = resolve(&job, err)) ||
+	    (rc = report_missing(&job, err)) ||
 	    (options->by != RFL_BY_STEP && (rc = check_parts(&job, err))))
 		goto done;
 	free(pts->points);
 	pts->points = rfl_point__array(job.n - report->left_out);
-	if (!pts->points) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-		goto done;
-	}
 	for (size_t i = 0; i < job.n; i++)
 		if (!job.configs[i].missing)
 			rfl_merge__point(&job, &job.configs[i], &pts->points[pts->n++]);
 	name_variants(&job, pts);
-	if ((options->by != RFL_BY_STEP && (rc = rfl_parts__points(&job, pts, err))) ||
-	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)) ||
-	    (rc = rfl_arena_check(job.arena, "points", err)))
-		goto done;
+	if (options->by != RFL_BY_STEP)
+		rfl_parts__points(&job, pts);
 	*ret = pts;
 	pts = NULL;
 done:
-	job_fini(&job);
-	rfl_points_free(pts);
+	rfl_repeats_free(job.repeats);
 	return rc;
 }

@@ -28,7 +28,7 @@ enum rfl_ai {
 /** "auto", "unfused", "fused", "compulsory", "counters", "lower-bound", NULL. */
 extern const char *const rfl_ai_names[];
 
-/** The FLOPs used for attained rate and arithmetic intensity. */
+/** The FLOPs used for achieved rate and arithmetic intensity. */
 enum rfl_flops_of {
 	RFL_FLOPS_AUTO,     /**< as RFL_FLOPS_MODEL */
 	RFL_FLOPS_MODEL,    /**< of the network: the same on every machine and with every library */
@@ -42,9 +42,11 @@ enum rfl_by {
 	RFL_BY_STEP,
 	RFL_BY_LAYER, /**< a layer of a step, over all passes: time by counters, work by counters or
 			 counted from the network */
+	RFL_BY_PHASE, /**< a phase of a step, or a region of a program */
 	RFL_BY_KERNEL, /**< a kernel of a step, by counters: summed over its launches */
+	RFL_BY_OP,     /**< an operator of PyTorch, by a trace: summed over its calls */
 };
-/** "step", "layer", "kernel", NULL. */
+/** "step", "layer", "phase", "kernel", "op", NULL. */
 extern const char *const rfl_by_names[];
 
 /** The number of steps of captures, given by the user. */
@@ -64,9 +66,24 @@ struct rfl_counter_inputs {
 	bool keep_going; /**< leave out duplicate captures with a note instead of failing */
 };
 
+/**
+ * Make points of a table with intensities and rates (rfl_foreign_numbers()).
+ * @param env  of rows without one; NULL: they are an error
+ * @param ret  set on success only; release with rfl_points_free()
+ * @return RFL_OK; RFL_EFORMAT: a row lacks its environment or precision; RFL_EMISSING: a ceiling
+ */
+enum rfl_rc rfl_points_of_table(const struct rfl_ledger *table, const char *path,
+				const struct rfl_peaks *peaks, const char *env,
+				struct rfl_points **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The usual part for captures without a ledger: kernels, if one of them has several. */
+enum rfl_by rfl_captures_by(const struct rfl_captures *captures);
+
 struct rfl_merge_inputs {
-	const struct rfl_runs *runs; /**< of one file, with step times */
-	const char *ledger_hash;     /**< may be NULL */
+	/** Of one file, with step times. NULL: without a ledger, each capture is a program of
+	 * the only environment in options->envs. */
+	const struct rfl_runs *runs;
+	const char *ledger_hash; /**< may be NULL */
 	const struct rfl_peaks *peaks;
 	const char *peaks_hash;           /**< may be NULL */
 	const struct rfl_work_file *work; /**< NULL: count the built-in models */
@@ -81,7 +98,7 @@ struct rfl_merge_options {
 	const struct rfl_peer *as; /**< FLOPs of forward passes by this counter; NULL: counted */
 	const char *const *envs;   /**< only these environments; NULL with nenvs 0: all */
 	size_t nenvs;
-	bool skip_missing; /**< leave out configurations that lack a fact, with a note, instead of
+	bool skip_missing; /**< leave out configurations that lack a value, with a note, instead of
 			      failing */
 };
 
@@ -91,7 +108,7 @@ struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row);
 struct rfl_merge_report {
 	size_t unjoined;       /**< captures without a configuration */
 	size_t other_captures; /**< captures of environments that are not selected */
-	size_t left_out;       /**< configurations without a point because a fact is missing */
+	size_t left_out;       /**< configurations without a point because a value is missing */
 	struct rfl_buf notes;  /**< lines for the user */
 };
 
@@ -100,7 +117,7 @@ struct rfl_merge_report {
  * one for each of its parts: kernels, longest time first, or layers in the order of the step.
  * @param ret  set on success only; may be empty; release with rfl_points_free()
  * @param report  set on success and failure; the caller releases its notes
- * @return RFL_OK; RFL_EMISSING with all missing facts, the runs that need them and the commands
+ * @return RFL_OK; RFL_EMISSING with all missing values, the runs that need them and the commands
  * that supply them; RFL_EFORMAT: two captures count the same quantity; RFL_ENOTFOUND: no row has a
  * selected environment
  */

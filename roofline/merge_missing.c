@@ -1,5 +1,5 @@
 /*
- * merge_missing.c - collects missing facts and reports them together, with the runs that need them
+ * merge_missing.c - collects missing values and reports them together, with the runs that need them
  * and the commands that supply them.
  */
 #include "roofline/parts.h"
@@ -27,22 +27,16 @@ void rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const
 		     const char *fix)
 {
 	struct rfl_missing *m = &job->missing;
-	struct rfl_missing_fact *f;
-	size_t i = 0;
+	struct rfl_missing_fact *f = m->facts;
 
 	config->missing = true;
-	while (i < m->n && strcmp(m->facts[i].fact, fact) != 0)
-		i++;
-	if (i == m->n) {
-		if (rfl_grow(&m->facts, &m->cap, m->n + 1, SIZE_MAX, NULL) != RFL_OK) {
-			job->report->notes.failed = true;
-			return;
-		}
-		m->facts[m->n++] =
-			(struct rfl_missing_fact){ .fact = rfl_merge__text(job, "%s", fact),
-						   .fix = rfl_merge__text(job, "%s", fix) };
+	while (f < m->facts + m->n && strcmp(f->fact, fact) != 0)
+		f++;
+	if (f == m->facts + m->n) {
+		f = rfl_arena_append(job->arena, &m->facts, &m->n);
+		f->fact = rfl_arena_strdup(job->arena, fact);
+		f->fix = rfl_arena_strdup(job->arena, fix);
 	}
-	f = &m->facts[i];
 	if (f->nwho < WHO_SHOWN)
 		f->who[f->nwho] = config;
 	f->nwho++;
@@ -59,7 +53,7 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 			continue;
 		for (size_t k = 0; k < shown; k++) {
 			const struct rfl_config *c = f->who[k];
-			const char *label = c->runs[0].run->label;
+			const char *label = c->nruns ? c->runs[0].run->label : c->row->model;
 
 			rfl_buf_puts(out, k ? ", " : "; needed by ");
 			if (label && *label)
@@ -70,7 +64,7 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 		}
 		if (f->nwho > shown)
 			rfl_buf_printf(out, " and %zu more", f->nwho - shown);
-		/* Consecutive facts with the same fix share its line. */
+		/* Consecutive values with the same fix share its line. */
 		if (i + 1 == m->n || strcmp(f->fix, m->facts[i + 1].fix) != 0)
 			rfl_buf_printf(out, "\n    fix: %s", f->fix);
 	}
@@ -102,9 +96,6 @@ void rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const 
 	}
 	if (!env) {
 		names = rfl_alloc_array(peaks->nenvs + 1, sizeof(*names));
-		fact->failed = fact->failed || !names;
-		if (!names)
-			return;
 		rfl_buf_printf(fact, "environment '%s' is not in the file (it has: ", name);
 		for (size_t i = 0; i < peaks->nenvs; i++) {
 			names[i] = peaks->envs[i].name;
@@ -113,7 +104,7 @@ void rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const 
 		rfl_buf_puts(fact, peaks->nenvs ? ")" : "none)");
 		near = rfl_text_nearest(name, names);
 		if (near)
-			rfl_buf_printf(fact, "; did you mean '%s'?", near);
+			rfl_buf_printf(fact, "; did you mean %s?", near);
 		rfl_buf_printf(fix,
 			       "run roofline peaks measure --env %s%s --output %s on that "
 			       "machine%s",
@@ -158,15 +149,13 @@ void rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const 
 static void check(struct rfl_merge_job *job, const char *key, const struct rfl_peak *peak,
 		  struct rfl_config *c)
 {
-	struct rfl_buf fact = { .len = 0 }, fix = { .len = 0 };
+	RFL_AUTO(buf) fix = { .len = 0 };
+	RFL_AUTO(buf) fact = { .len = 0 };
 
 	rfl_missing_ceiling(job->in->peaks, c->env, key, peak, c->row->backend, FIX_THE_RUN, &fact,
 			    &fix);
 	if (fact.len)
 		rfl_missing_add(job, c, rfl_buf_str(&fact), rfl_buf_str(&fix));
-	job->report->notes.failed = job->report->notes.failed || fact.failed || fix.failed;
-	rfl_buf_fini(&fact);
-	rfl_buf_fini(&fix);
 }
 
 void rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config)
@@ -174,14 +163,15 @@ void rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config)
 	const struct rfl_ceiling *ceiling = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
 
-	if (rfl_ceiling_find(config->row->backend, config->row->precision, &ceiling, &why)) {
+	if (config->nruns &&
+	    rfl_ceiling_find(config->row->backend, config->row->precision, &ceiling, &why)) {
 		rfl_missing_add(job, config, why.msg, FIX_THE_RUN);
 		return;
 	}
-	config->key = ceiling->key;
+	config->key = ceiling ? ceiling->key : config->key;
 	config->penv = rfl_peaks_find(job->in->peaks, config->env);
 	if (config->penv) {
-		config->key = rfl_ceiling_key(ceiling, config->penv);
+		config->key = ceiling ? rfl_ceiling_key(ceiling, config->penv) : config->key;
 		config->compute = rfl_peaks_compute(config->penv, config->key);
 		config->dram = rfl_peaks_dram(config->penv);
 	}

@@ -1,8 +1,8 @@
 /*
- * merge_parts.c - points of the kernels or layers of a step. Times, FLOPs and bytes are those of a
- * capture, summed over the launches of each part; FLOPs and bytes of layers that were not counted
- * there are counted from the network. The step supplies the columns that describe the run, and the
- * bandwidth.
+ * merge_parts.c - points of the kernels, layers or operators of a step. Times, FLOPs and bytes come
+ * from a capture, summed over the launches of each part; FLOPs and bytes of layers that were not
+ * counted there are counted from the network. The step supplies the columns that describe the run,
+ * and the bandwidth.
  */
 #include "roofline/parts.h"
 
@@ -15,10 +15,20 @@
 #include "base/text.h"
 #include "roofline/verdict.h"
 
-const char *const rfl_by_names[] = { "step", "layer", "kernel", NULL };
+const char *const rfl_by_names[] = { "step", "layer", "phase", "kernel", "op", NULL };
+static const enum rfl_range_kind kinds[] = { [RFL_BY_LAYER] = RFL_RANGE_LAYER,
+					     [RFL_BY_PHASE] = RFL_RANGE_PHASE,
+					     [RFL_BY_KERNEL] = RFL_RANGE_KERNEL,
+					     [RFL_BY_OP] = RFL_RANGE_OP };
 
 #define FORWARD  "fwd/"
 #define BACKWARD "bwd/"
+
+/* Return true for parts that a profiler records one by one. */
+static bool is_launched(enum rfl_range_kind kind)
+{
+	return kind == RFL_RANGE_KERNEL || kind == RFL_RANGE_OP;
+}
 
 /* ---- finding the parts ---- */
 
@@ -103,7 +113,7 @@ static size_t gather(struct rfl_merge_job *job, const struct rfl_capture *c,
 	struct rfl_part *parts = rfl_arena_array(job->arena, c->nranges, sizeof(*parts));
 	size_t all = 0, kept = 0;
 
-	for (size_t i = 0; parts && i < c->nranges; i++)
+	for (size_t i = 0; i < c->nranges; i++)
 		if (c->ranges[i].kind == kind)
 			parts[all++] = part_of(&c->ranges[i], i);
 	if (all)
@@ -123,7 +133,7 @@ static size_t gather(struct rfl_merge_job *job, const struct rfl_capture *c,
 	return kept;
 }
 
-/* Replace times and numbers of launches with those of another capture, if it has all the kernels.
+/* Replace times and numbers of launches by another capture's, if it has all the kernels.
  * The other amounts are scaled to its launches; kernels that only it has are added. */
 static bool take_times(struct rfl_merge_job *job, struct rfl_parts *parts,
 		       const struct rfl_capture *from)
@@ -181,7 +191,7 @@ static enum rfl_rc count_layers(struct rfl_merge_job *job, const struct rfl_conf
 	struct rfl_work_layers *work = &parts->work;
 	double all = 0, matched = 0;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = rfl_work_count_layers(query, work, &why);
+	enum rfl_rc rc = rfl_work_count_layers(query, job->arena, work, &why);
 
 	if (rc == RFL_ENOTFOUND) /* a network known only from --complexity-json */
 		return RFL_OK;
@@ -209,11 +219,11 @@ enum rfl_rc rfl_parts__find(struct rfl_merge_job *job, struct rfl_config *c,
 {
 	static const enum rfl_quantity wanted[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_DRAM,
 						    RFL_QUANTITY_TIME };
-	const bool kernels = job->options->by == RFL_BY_KERNEL;
+	const bool layers = job->options->by == RFL_BY_LAYER;
 	struct rfl_parts *parts = &c->parts;
 	enum rfl_rc rc = RFL_OK;
 
-	parts->kind = kernels ? RFL_RANGE_KERNEL : RFL_RANGE_LAYER;
+	parts->kind = kinds[job->options->by];
 	for (size_t q = 0; q < RFL_ARRAY_LEN(wanted) && !parts->counted; q++)
 		for (size_t i = 0; i < c->ncounted && !parts->counted; i++)
 			if (!c->counted[i].left_out &&
@@ -223,12 +233,13 @@ enum rfl_rc rfl_parts__find(struct rfl_merge_job *job, struct rfl_config *c,
 		return RFL_OK;
 	parts->n = gather(job, parts->counted->capture, parts->kind, &parts->parts);
 	parts->timed = parts->counted;
-	if (kernels && has_work(parts->counted->capture))
+	if (parts->kind == RFL_RANGE_KERNEL && has_work(parts->counted->capture))
 		find_times(job, c, parts);
-	else if (!kernels && c->work.flops > 0)
+	else if (layers && c->work.flops > 0)
 		rc = count_layers(job, c, parts, query, err);
 	if (parts->n)
-		qsort(parts->parts, parts->n, sizeof(*parts->parts), kernels ? by_time : by_index);
+		qsort(parts->parts, parts->n, sizeof(*parts->parts),
+		      is_launched(parts->kind) ? by_time : by_index);
 	return rc;
 }
 
@@ -238,13 +249,10 @@ enum rfl_rc rfl_parts__find(struct rfl_merge_job *job, struct rfl_config *c,
 static void copy_run(const struct rfl_point *step, struct rfl_point *p)
 {
 	static const char *const columns[] = {
-		"env",         "model",       "precision",
-		"batch",       "mode",        "layout",
-		"backend",     "data_mode",   "engine",
-		"device_name", "threads",     "config_hash",
-		"variant",     "runs",        "compute_key",
-		"peak_gflops", "peak_gbps",   "peak_gbps_status",
-		"peaks_hash",  "ledger_hash", "context_length",
+		"env",         "model",          "precision", "batch",  "mode",
+		"layout",      "backend",        "data_mode", "engine", "device_name",
+		"threads",     "config_hash",    "variant",   "runs",   "peaks_hash",
+		"ledger_hash", "context_length",
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++) {
@@ -294,7 +302,9 @@ static void fill_flops(struct filling *f)
 	f->flops_counted = of != RFL_FLOPS_MODEL && !f->flops_why[0];
 	if (f->flops_counted) {
 		p->flops_per_step = p->flops_counters;
-		p->flops_source = rfl_merge__copy(f->job, "counters");
+		p->flops_source =
+			rfl_merge__copy(f->job, rfl_counters__source(parts->counted->capture,
+								     rfl_amount_is_given(flops)));
 	} else if (work && of != RFL_FLOPS_COUNTERS) {
 		p->flops_per_step = work->flops;
 		p->flops_source = rfl_merge__source(f->job, parts->work.flops_source,
@@ -338,7 +348,9 @@ static void fill_bytes(struct filling *f)
 		p->bytes_over_unfused = p->bytes_counters / work->bytes[RFL_FUSION_UNFUSED];
 	p->bytes_per_step = p->bytes_counters;
 	if (wanted && !f->bytes_why[0]) {
-		p->bytes_source = rfl_merge__copy(f->job, rfl_ai_names[RFL_AI_COUNTERS]);
+		p->bytes_source = rfl_merge__copy(
+			f->job, rfl_counters__source(f->config->parts.counted->capture,
+						     rfl_amount_is_given(bytes)));
 	} else if (ai == RFL_AI_LOWER_BOUND) {
 		const struct rfl_roof roof = {
 			.compute_flop_per_s = f->config->compute->value,
@@ -371,27 +383,24 @@ static double cache_ai(struct filling *f, enum rfl_quantity usual)
 	return f->point->flops_per_step / (amount[q].value / f->steps);
 }
 
-/* Find the ceiling of the precision that dominates the FLOPs of a part, or use that of the run.
+/* Find the ceiling of the precision that dominates the FLOPs of a part, or use the run's ceiling.
  * @return the key of a ceiling that the peaks file lacks, or NULL */
 static const char *choose_ceiling(const struct filling *f, const struct rfl_peak **ret,
 				  const char **key)
 {
-	const struct rfl_amount *amount = f->part->sum.amount;
 	const struct rfl_config *c = f->config;
-	enum rfl_quantity most = RFL_QUANTITY_COUNT;
+	const enum rfl_quantity most =
+		f->flops_counted ? rfl_amounts_most_flops(f->part->sum.amount) : RFL_QUANTITY_COUNT;
+	const char *own = rfl_merge__ceiling_of(most);
 	const struct rfl_peak *peak;
-	const char *own;
 
 	*ret = c->compute;
 	*key = c->key;
-	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT && f->flops_counted; q++)
-		if (rfl_quantity_is_flops(q) && amount[q].value > 0 &&
-		    (most == RFL_QUANTITY_COUNT || amount[q].value > amount[most].value))
-			most = q;
-	own = most == RFL_QUANTITY_COUNT ? NULL : rfl_merge__ceiling_of(most);
+	if (own && !c->nruns)
+		f->point->precision = rfl_arena_strdup(f->job->arena, rfl_quantity_precision(most));
 	if (!own || strcmp(own, c->key) == 0)
 		return NULL;
-	/* CPU counters do not distinguish the matrix unit from the vector units */
+	/* CPU counters do not distinguish AMX and SME from the vector units */
 	if (!rfl_text_same(c->row->backend, "cuda") &&
 	    strncmp(own, c->key, strcspn(own, ".") + 1) == 0)
 		return NULL;
@@ -409,7 +418,7 @@ static const char *obstacle(const struct filling *f)
 	const struct rfl_point *p = f->point;
 	const struct rfl_parts *parts = &f->config->parts;
 
-	if (isnan(p->flops_per_step) && parts->kind == RFL_RANGE_KERNEL)
+	if (isnan(p->flops_per_step) && parts->kind != RFL_RANGE_LAYER)
 		return "its FLOPs were not counted in full; counters_note has the reason";
 	if (isnan(p->flops_per_step))
 		return parts->work.n > 0 ? "its FLOPs were not counted, and the network has no "
@@ -433,21 +442,21 @@ static void fill_roof(struct filling *f)
 	struct rfl_verdict_facts facts = { .env = c->penv,
 					   .dram = c->dram,
 					   .factor = f->job->options->factor != RFL_TRAIN_EXACT,
-					   .step_compulsory_bytes = NAN };
-	struct rfl_roof roof = { .bandwidth_byte_per_s = c->dram->value };
+					   .step_compulsory_bytes = NAN,
+					   .sheet_clock_hz = c->sheet_clock_hz };
 	struct rfl_buf verdict = { .len = 0 };
 
 	lacks = choose_ceiling(f, &facts.compute, &key);
-	roof.compute_flop_per_s = facts.compute->value;
-	p->peak_gflops = roof.compute_flop_per_s / 1e9;
-	p->knee_ai = rfl_roof_knee(&roof);
+	rfl_point_set_roof(p, key, facts.compute->value, facts.compute->status, c->dram,
+			   f->job->arena);
 	if (p->step_s > 0)
 		p->attained_gflops = p->flops_per_step / p->step_s / 1e9;
-	p->compute_key = rfl_merge__copy(f->job, key);
-	p->peak_gflops_status =
-		rfl_merge__copy(f->job, rfl_peak_status_name(facts.compute->status));
+	if (c->parts.timed == c->parts.counted)
+		p->clock_hz = rfl_merge__clock(c->parts.counted->capture, f->part->sum.amount);
 	if (p->flops_per_step == 0)
-		rfl_buf_puts(&verdict, f->flops_counted ? "no FLOPs" : "no multiply-adds");
+		rfl_buf_puts(&verdict, f->flops_counted && c->parts.kind != RFL_RANGE_OP
+					       ? "no FLOPs"
+					       : "no multiply-adds");
 	if (p->step_s > 0 && p->bytes_source &&
 	    ((p->ai > 0 && p->attained_gflops > 0) ||
 	     (p->flops_per_step == 0 && p->bytes_per_step > 0))) {
@@ -468,9 +477,12 @@ static void fill_roof(struct filling *f)
 	if (c->parts.kind == RFL_RANGE_LAYER)
 		rfl_buf_puts(&verdict, "; time in a step that was synchronised at every layer");
 	else if (!isnan(p->step_s))
-		rfl_buf_printf(&verdict, "; time as profiled by %s%s",
-			       source ? source : "another program",
-			       rfl_text_same(source, "ncu") ? ", at ncu's clock" : "");
+		rfl_buf_printf(
+			&verdict, "; time as profiled by %s%s", source ? source : "another program",
+			isnan(p->clock_hz) && rfl_text_same(source, "ncu") ? ", at ncu's clock"
+									   : "");
+	if (c->parts.kind == RFL_RANGE_KERNEL && !isnan(p->step_s) && p->clock_hz > 0)
+		rfl_buf_printf(&verdict, ", at %.0f MHz", p->clock_hz / 1e6);
 	p->verdict = rfl_merge__keep(f->job, &verdict);
 }
 
@@ -492,10 +504,11 @@ static void fill_sources(struct filling *f)
 	p->counters_note = rfl_merge__keep(f->job, &f->note);
 	if (isnan(p->step_s))
 		return;
-	p->step_source = parts->kind == RFL_RANGE_LAYER
-				 ? rfl_merge__copy(f->job, "a counted step")
-				 : rfl_arena_printf(f->job->arena, "kernel times of %s",
-						    source ? source : "a profiler");
+	p->step_source = is_launched(parts->kind)
+				 ? rfl_arena_printf(f->job->arena, "%s times of %s",
+						    rfl_range_kind_names[parts->kind],
+						    source ? source : "a profiler")
+				 : rfl_merge__copy(f->job, "a counted step");
 }
 
 static void fill_part(struct filling *f, double all_s)
@@ -516,7 +529,9 @@ static void fill_part(struct filling *f, double all_s)
 	if (parts->timed != parts->counted)
 		rfl_buf_printf(&f->note, ", times of %s",
 			       rfl_counters__name(parts->timed->capture));
-	if (known > 0)
+	if (parts->timed->from == RFL_STEPS_CAPTURE)
+		rfl_buf_puts(&f->note, ": sums over the capture");
+	else if (known > 0)
 		rfl_buf_printf(&f->note, ": %lld step%s", (long long)known, known == 1 ? "" : "s");
 	else
 		rfl_buf_puts(&f->note,
@@ -532,8 +547,19 @@ static void fill_part(struct filling *f, double all_s)
 	fill_roof(f);
 }
 
-enum rfl_rc rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *points,
-			      struct rfl_err *err)
+/* Order by the time that could be saved, unknown last. */
+static int by_headroom(const void *a, const void *b)
+{
+	const struct rfl_point *x = a, *y = b;
+	const double s = isnan(x->headroom_s) ? -1 : x->headroom_s;
+	const double t = isnan(y->headroom_s) ? -1 : y->headroom_s;
+
+	if (s < t || s > t)
+		return s > t ? -1 : 1;
+	return x->step_s > y->step_s ? -1 : x->step_s < y->step_s;
+}
+
+void rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *points)
 {
 	const struct rfl_point *step = points->points;
 	struct rfl_point *ret, *p;
@@ -542,8 +568,6 @@ enum rfl_rc rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *poin
 	for (size_t i = 0; i < job->n; i++)
 		n += job->configs[i].missing ? 0 : job->configs[i].parts.n;
 	p = ret = rfl_point__array(n);
-	if (!ret)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < job->n; i++) {
 		const struct rfl_config *c = &job->configs[i];
 		double all_s = 0;
@@ -560,10 +584,11 @@ enum rfl_rc rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *poin
 			copy_run(step, p);
 			fill_part(&f, all_s);
 		}
+		if (c->parts.kind == RFL_RANGE_OP && c->parts.n > 0)
+			qsort(p - c->parts.n, c->parts.n, sizeof(*p), by_headroom);
 		step++;
 	}
 	free(points->points);
 	points->points = ret;
 	points->n = n;
-	return RFL_OK;
 }

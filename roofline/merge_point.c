@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -52,7 +51,7 @@ static void demand(struct rfl_merge_job *job, struct rfl_config *c, const char *
 	const size_t before = job->missing.n;
 	const char *fix =
 		"count again with the metrics named above ('roofline counters list --chip CHIP "
-		"--ncu' lists those of a GPU), or use the count (--ai auto, --flops auto)";
+		"--ncu' lists the metrics of a GPU), or use the count (--ai auto, --flops auto)";
 
 	if (!x)
 		fix = "count both in every launch, or use the count (--ai auto, --flops auto)";
@@ -65,6 +64,16 @@ static void demand(struct rfl_merge_job *job, struct rfl_config *c, const char *
 	else if (c->measured->no_steps || c->measured->doubtful)
 		fix = "use --counter-steps LABEL=N with the number of steps of the profiled run, "
 		      "or use the count (--ai auto, --flops auto)";
+	if (!c->nruns) {
+		rfl_missing_add(
+			job, c,
+			rfl_merge__text(job, "%s of %s: %s", what,
+					rfl_counters__name(c->counted->capture), why),
+			"'roofline counters import FILE' prints what was counted; counts in "
+			"another file are joined with 'counters import --label'");
+		job->missing.of_counters += job->missing.n - before;
+		return;
+	}
 	rfl_missing_add(job, c,
 			rfl_merge__text(job, "%s from counters for %s %s %s bs%lld %s%s%s: %s",
 					what, c->env, row->model, row->precision,
@@ -73,6 +82,16 @@ static void demand(struct rfl_merge_job *job, struct rfl_config *c, const char *
 					row->layout ? row->layout : "", why),
 			fix);
 	job->missing.of_counters += job->missing.n - before;
+}
+
+/* Skip a program without FLOPs or bytes: a time alone is not a point, and not an error. */
+static void leave_out(struct rfl_merge_job *job, struct rfl_config *c, const char *why)
+{
+	if (job->nprograms++ == 0) {
+		job->program = c;
+		job->program_why = why;
+	}
+	c->missing = true;
 }
 
 /* Return why there are no counters. */
@@ -91,30 +110,37 @@ void rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c)
 {
 	const struct rfl_merge_options *o = job->options;
 	const struct rfl_measured *m = c->measured;
-	const bool demanded = o->ai == RFL_AI_COUNTERS;
+	const bool demanded = o->ai == RFL_AI_COUNTERS || c->is_program;
 	const char *why;
 
 	if (demanded || (o->ai == RFL_AI_AUTO && m->any)) {
 		why = m->any ? obstacle(job, m, &m->bytes, demanded) : no_capture(job, c);
 		c->bytes_counted = !why;
-		if (why && demanded)
+		if (why && c->is_program)
+			leave_out(job, c, why);
+		else if (why && demanded)
 			demand(job, c, "DRAM bytes", &m->bytes, why);
 		else if (why)
 			c->bytes_why = why;
 	}
-	if (o->flops != RFL_FLOPS_COUNTERS) {
+	if (o->flops != RFL_FLOPS_COUNTERS && !c->is_program) {
 		if (m->any && isnan(m->flops.value))
 			c->flops_why = m->flops.why;
 		return;
 	}
 	why = m->any ? obstacle(job, m, &m->flops, true) : no_capture(job, c);
-	if (!why && m->foreign != RFL_QUANTITY_COUNT)
+	if (!why && m->foreign != RFL_QUANTITY_COUNT && !c->is_program)
 		why = rfl_merge__text(
 			job, "%.3g %% of them are not %s but %s, which has another ceiling",
 			100 * (1 - m->expected_share), c->row->precision,
 			rfl_quantity_info(m->foreign)->name);
 	c->flops_counted = !why;
-	if (why) {
+	if (!why && !c->nruns && !(c->counted->capture->total[RFL_QUANTITY_TIME].value > 0))
+		why = "its time is unknown; join it with a file of times";
+	if (why && c->is_program) {
+		if (!c->missing)
+			leave_out(job, c, why);
+	} else if (why) {
 		demand(job, c, "FLOPs", &m->flops, why);
 	} else if (c->bytes_counted && isnan(m->ai)) {
 		c->bytes_counted = false;
@@ -179,25 +205,23 @@ static void fill_counters(struct rfl_merge_job *job, const struct rfl_config *c,
 	p->zero_flop_kernels = rfl_merge__copy(job, m->zero_kernels);
 }
 
-/* Fill in rate and times. The rate is that of the summary, divided by the number of roofs. */
+/* Fill in rate and times. The rate is the summary's, divided by the number of roofs. */
 static void fill_time(struct rfl_merge_job *job, const struct rfl_config *c, struct rfl_point *p)
 {
+	const struct rfl_amount *total;
 	struct rfl_run_step *runs = rfl_arena_array(job->arena, c->nruns, sizeof(*runs));
 	const double samples = (double)c->row->batch; /* of a step */
 	struct rfl_step_time t;
 
-	for (size_t k = 0; k < c->nruns; k++) {
-		const struct rfl_run_times *of = rfl_runs_times(job->in->runs, c->runs[k].run);
-
-		runs[k] = (struct rfl_run_step){
-			.samples_per_s = c->runs[k].value,
-			.median_ms = of->step_ms_median,
-			.p10_ms = of->step_ms_p10,
-			.p90_ms = of->step_ms_p90,
-			.phase_ms = { of->fwd_ms_mean, of->bwd_ms_mean, of->opt_ms_mean,
-				      of->data_wait_ms_mean, NAN },
-		};
+	if (!c->nruns) { /* counted->steps is at least 1 */
+		total = c->counted->capture->total;
+		p->step_s = total[RFL_QUANTITY_TIME].value / (double)c->counted->steps;
+		p->step_source = rfl_merge__copy(job, RFL_POINT_OF_CAPTURE);
+		p->clock_hz = rfl_merge__clock(c->counted->capture, total);
+		return;
 	}
+	for (size_t k = 0; k < c->nruns; k++)
+		runs[k] = *rfl_runs_times(job->in->runs, c->runs[k].run);
 	t = rfl_step_time(samples, runs, c->nruns);
 	p->step_s = t.step_s;
 	p->step_s_lo = t.lo_s;
@@ -205,7 +229,7 @@ static void fill_time(struct rfl_merge_job *job, const struct rfl_config *c, str
 	p->step_source = rfl_merge__copy(job, t.source);
 	p->step_median_s = t.median_s;
 	p->samples_per_s = (double)p->batch / p->step_s;
-	p->samples_per_s_std = t.rate.std * (double)p->batch / samples;
+	p->samples_per_s_std = c->rate.std * (double)p->batch / samples;
 	p->fwd_ms = t.phase_ms[RFL_TIMED_FORWARD];
 	p->bwd_ms = t.phase_ms[RFL_TIMED_BACKWARD];
 	p->opt_ms = t.phase_ms[RFL_TIMED_OPTIMIZER];
@@ -231,10 +255,15 @@ static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, stru
 	p->config_hash = rfl_merge__copy(job, row->config_hash);
 	p->peaks_hash = rfl_merge__copy(job, job->in->peaks_hash);
 	p->ledger_hash = rfl_merge__copy(job, job->in->ledger_hash);
+	if (!c->nruns) {
+		if (rfl_text_same(c->counted->capture->source, "rocprof"))
+			p->backend = NULL; /* an AMD GPU */
+		return;
+	}
 	p->batch = rfl_merge__batch(row);
 	p->context_length = row->context_length > 0 ? row->context_length : RFL_UNKNOWN;
 	p->threads = row->threads;
-	p->runs = (int64_t)c->nruns;
+	p->runs = (int64_t)c->rate.n;
 	p->steps = 0;
 	for (size_t i = 0; i < c->nruns; i++) {
 		const int64_t iters = c->runs[i].run->like->iters;
@@ -249,7 +278,7 @@ static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, stru
 
 const char *rfl_merge__ceiling_of(enum rfl_quantity part)
 {
-	static const char *const keys[RFL_QUANTITY_COUNT] = {
+	static const char *const keys[RFL_QUANTITY_COUNT + 1] = {
 		[RFL_QUANTITY_FLOPS_FP16] = "fp16.vector",
 		[RFL_QUANTITY_FLOPS_FP32] = "fp32.vector",
 		[RFL_QUANTITY_FLOPS_FP64] = "fp64.vector",
@@ -334,7 +363,7 @@ static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, str
 		p->ai_hi = rfl_roof_lower_bound_ai(&roof, p->attained_gflops_hi * 1e9);
 		p->bytes_per_step = p->flops_per_step / p->ai;
 	} else if (c->bytes_counted) {
-		bytes = rfl_ai_names[RFL_AI_COUNTERS];
+		bytes = rfl_counters__source(c->counted->capture, c->measured->bytes.given);
 		p->bytes_per_step = c->measured->bytes.value;
 		p->ai = p->flops_per_step / p->bytes_per_step;
 		p->ai_lo = p->flops_per_step / c->measured->bytes.hi;
@@ -349,15 +378,14 @@ static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, str
 		p->ai = p->ai_lo = p->ai_hi = p->flops_per_step / p->bytes_per_step;
 	}
 
-	p->peak_gflops = roof.compute_flop_per_s / 1e9;
-	p->peak_gbps = roof.bandwidth_byte_per_s / 1e9;
-	p->knee_ai = rfl_roof_knee(&roof);
-	p->compute_key = rfl_merge__copy(job, key);
-	p->peak_gflops_status = rfl_merge__copy(
-		job, rfl_peak_status_name(mixed ? RFL_PEAK_DERIVED : c->compute->status));
-	p->peak_gbps_status = rfl_merge__copy(job, rfl_peak_status_name(c->dram->status));
-	p->flops_source = rfl_merge__source(job, c->flops_counted ? "counters" : w->flops_source,
-					    c->flops_why);
+	rfl_point_set_roof(p, key, roof.compute_flop_per_s,
+			   mixed ? RFL_PEAK_DERIVED : c->compute->status, c->dram, job->arena);
+	p->flops_source =
+		rfl_merge__source(job,
+				  c->flops_counted ? rfl_counters__source(c->counted->capture,
+									  c->measured->flops.given)
+						   : w->flops_source,
+				  c->flops_why);
 	p->bytes_source = rfl_merge__source(job, bytes, c->bytes_why);
 }
 
@@ -372,11 +400,13 @@ static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_
 
 	if (!m->any)
 		return;
-	if (p->bytes_source && strncmp(p->bytes_source, "counters", 8) == 0)
-		rfl_buf_printf(out,
-			       "; bytes measured by %s: %.3g x the compulsory bytes, %.3g x the "
-			       "unfused bytes",
-			       m->source, p->bytes_over_compulsory, p->bytes_over_unfused);
+	if (p->bytes_source && strncmp(p->bytes_source, "counters", 8) == 0) {
+		rfl_buf_printf(out, "; bytes measured by %s", m->source);
+		if (!isnan(p->bytes_over_unfused)) /* of a known network */
+			rfl_buf_printf(out,
+				       ": %.3g x the compulsory bytes, %.3g x the unfused bytes",
+				       p->bytes_over_compulsory, p->bytes_over_unfused);
+	}
 	if (peak && rfl_peak_usable(peak) && !env->short_form)
 		rfl_num_si(peak->value, "FLOP/s", 3, roof, sizeof(roof));
 	if (foreign)
@@ -425,6 +455,7 @@ void rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config
 		.factor = job->options->factor != RFL_TRAIN_EXACT,
 		.unstable = any_unstable(config),
 		.step_compulsory_bytes = config->work.bytes[RFL_FUSION_COMPULSORY],
+		.sheet_clock_hz = config->sheet_clock_hz,
 	};
 	struct rfl_buf verdict = { .len = 0 };
 

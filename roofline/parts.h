@@ -25,6 +25,7 @@ struct rfl_measure {
 	enum rfl_validity validity;
 	double coverage; /**< share of the time in which they were counted; NaN: unknown */
 	const char *why; /**< why they are unknown or doubtful */
+	bool given;      /**< not counted, but given by the user or the program */
 };
 
 /** The counters of a configuration. */
@@ -59,6 +60,7 @@ enum rfl_steps_from {
 	RFL_STEPS_LEDGER,  /**< window of the row with this label */
 	RFL_STEPS_PROCESS, /**< window and warm-up, for counts of a whole process */
 	RFL_STEPS_GIVEN,   /**< an option for all captures without another source */
+	RFL_STEPS_CAPTURE, /**< without a ledger, the whole capture is one step */
 };
 
 /** A capture that belongs to a configuration. */
@@ -76,7 +78,7 @@ struct rfl_joined {
 struct rfl_part {
 	const char *name; /**< borrowed; without "fwd/" and "bwd/" */
 	size_t index;     /**< of its first range in the capture */
-	/** Sums over the launches of a capture; `launches` and the time may be those of another. */
+	/** Sums over the launches of a capture; `launches` and the time may come from another. */
 	struct rfl_amounts_sum sum;
 	double fwd_s, bwd_s;               /**< the parts of the time of a layer; NaN: none */
 	const struct rfl_work_layer *work; /**< as counted from the network; NULL: not counted */
@@ -96,18 +98,20 @@ struct rfl_config {
 	const char *env;
 	const struct rfl_ledger_row *row; /* shared by all runs; without label */
 	const struct rfl_repeat *runs;    /* borrowed from the repeats */
-	size_t nruns;
+	size_t nruns;                     /* 0: without a ledger */
 	struct rfl_stats rate;            /* samples per second, over the repeats */
 	const struct rfl_peaks_env *penv; /* NULL until resolved */
 	const char *key; /* key of its ceiling; NULL: backend and precision have none */
 	const struct rfl_peak *compute, *dram;
+	double sheet_clock_hz; /* of its device; NaN: unknown */
 	struct rfl_work work;
-	bool missing; /* a fact is missing, so there is no point */
+	bool missing;    /* a value is missing, so there is no point */
+	bool is_program; /* a row of 'roofline profile': counters are its only work */
 
-	/* captures that belong to it; owned, or those of `alike` */
+	/* captures that belong to it; the same as the captures of `alike` */
 	struct rfl_joined *counted;
-	size_t ncounted, counted_cap;
-	bool own_counters; /* its own runs were counted, so it does not use those of equal work */
+	size_t ncounted;
+	bool own_counters; /* its own runs were counted, so counts of equal work are not used */
 	/* an earlier configuration of equal work with the same captures; NULL: none */
 	struct rfl_config *alike;
 	size_t name;             /* equal for the same env, model, precision, mode and batch */
@@ -118,10 +122,10 @@ struct rfl_config {
 	struct rfl_parts parts;              /* empty unless points of parts were requested */
 };
 
-/** Missing facts in order of appearance, without duplicates. */
+/** Missing values in order of appearance, without duplicates. */
 struct rfl_missing {
-	size_t n, cap;
-	size_t of_counters; /* number of facts that a peaks file cannot supply */
+	size_t n;
+	size_t of_counters; /* number of values that a peaks file cannot supply */
 	struct rfl_missing_fact *facts;
 };
 
@@ -139,19 +143,21 @@ struct rfl_merge_job {
 	const struct rfl_merge_inputs *in;
 	const struct rfl_merge_options *options;
 	struct rfl_merge_report *report;
-	struct rfl_arena *arena; /**< of the points; checked, with the notes, at the end */
+	struct rfl_arena *arena; /**< of the points; owns everything below but the repeats */
 	struct rfl_repeats *repeats;
 	size_t n;
 	struct rfl_config *configs;
 	struct rfl_missing missing;
+	size_t nprograms;                 /* without FLOPs or bytes */
+	const struct rfl_config *program; /* the first of them */
+	const char *program_why;
 	struct rfl_bearers labels, ids; /**< to find the runs of captures */
-	char none[1];                   /**< "": a text for which there is no memory */
 };
 
-/** Format a text in the arena of the merge; "" if out of memory. */
+/** Format a text in the arena of the merge. */
 const char *rfl_merge__text(struct rfl_merge_job *job, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** Copy a buffer into the arena of the merge, and release it. Not NULL. */
+/** Copy a buffer into the arena of the merge, and release it. */
 char *rfl_merge__keep(struct rfl_merge_job *job, struct rfl_buf *take_text);
 
 /** A copy of a text for a point; NULL for NULL and "". */
@@ -160,23 +166,23 @@ static inline char *rfl_merge__copy(struct rfl_merge_job *job, const char *text)
 	return text && *text ? rfl_arena_strdup(job->arena, text) : NULL;
 }
 
-/** Allocate points with unknown values; release with free(). NULL: out of memory. */
+/** Allocate points with unknown values; release with free(). */
 struct rfl_point *rfl_point__array(size_t n) RFL_WARN_UNUSED;
 
 /** The number of roofs of a step: one per GPU, or one per machine, because the processes of
- * `--world N` share its processors. 0: the number of machines is unknown. */
+ * `--world N` share its CPUs. 0: the number of machines is unknown. */
 int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
 
 /** The number of samples of a step under one roof. */
 int64_t rfl_merge__batch(const struct rfl_ledger_row *row);
 
-/** Record that a configuration lacks a fact: "compute.fp32.vector (unknown: not measured)".
- * @param fix  the commands that supply the fact */
+/** Record that a configuration lacks a value: "compute.fp32.vector (unknown: not measured)".
+ * @param fix  the commands that supply the value */
 void rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const char *fact,
 		     const char *fix);
 
-/** Write one line per fact, with the runs that need it and its fix, or only the facts if `brief` is
- * set. There is no final newline. */
+/** Write one line per value, with the runs that need it and its fix, or only the values if `brief`
+ * is set. There is no final newline. */
 void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *out);
 
 /**
@@ -189,14 +195,24 @@ void rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *env, const c
 			 const struct rfl_peak *peak, const char *on, const char *unsupported,
 			 struct rfl_buf *fact, struct rfl_buf *fix);
 
-/** Find the two ceilings of a configuration, or record the missing facts. */
+/** Make a configuration of each capture, without a ledger (merge_captures.c). */
+void rfl_merge__captures(struct rfl_merge_job *job);
+
+/** The clock of a GPU over these amounts; NaN: unknown. */
+double rfl_merge__clock(const struct rfl_capture *c, const struct rfl_amount *amount);
+
+/** Find the two ceilings of a configuration, or record the missing values. */
 void rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config);
 
 /** The name of a capture for messages: its file, else its label. */
 const char *rfl_counters__name(const struct rfl_capture *c);
 
+/** The flops_source or bytes_source of an amount of a capture. @param given  by the user or the
+ * program */
+const char *rfl_counters__source(const struct rfl_capture *c, bool given);
+
 /** Assign captures to configurations, or note why a capture has none (counters_join.c). */
-enum rfl_rc rfl_counters__join(struct rfl_merge_job *job, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_counters__join(struct rfl_merge_job *job);
 
 /** Find the number of steps of a capture, and its source. */
 void rfl_counters__steps(struct rfl_merge_job *job, struct rfl_joined *counted);
@@ -214,7 +230,7 @@ void rfl_counters__doubt(struct rfl_merge_job *job, const struct rfl_joined *cou
 extern const struct rfl_measured rfl_counters__none;
 
 /** Combine the captures of a configuration (counters_measure.c). RFL_EFORMAT names two captures of
- * the same quantity; with in->counters.keep_going, one of them is left out instead. */
+ * the same quantity; with in->counters.keep_going, one of them is omitted instead. */
 enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *config,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -236,9 +252,8 @@ enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum r
 /** The source of FLOPs or bytes, with the reason why existing counters are not used, or "". */
 char *rfl_merge__source(struct rfl_merge_job *job, const char *source, const char *why);
 
-/** Replace the points of the configurations without missing facts by those of their parts. */
-enum rfl_rc rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *points,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
+/** Replace the points of the configurations without missing values by the points of their parts. */
+void rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *points);
 
 /** The key of the ceiling for a part of the FLOPs. NULL: the part has mixed precision. */
 const char *rfl_merge__ceiling_of(enum rfl_quantity part);

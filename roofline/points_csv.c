@@ -26,24 +26,26 @@ struct rfl_point *rfl_point__array(size_t n)
 {
 	struct rfl_point *points = rfl_alloc_array(n, sizeof(*points));
 
-	for (size_t i = 0; points && i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, &points[i]);
 	return points;
+}
+
+const char *rfl_part_word(const char *kind)
+{
+	if (!kind || !*kind)
+		return "part";
+	return strcmp(kind, "op") == 0 ? "operator" : kind;
 }
 
 struct rfl_points *rfl_points_new(size_t n)
 {
 	struct rfl_points *pts = rfl_alloc_array(1, sizeof(*pts));
 
-	if (!pts)
-		return NULL;
 	*pts = (struct rfl_points){ .n = n,
 				    .points = rfl_point__array(n),
 				    .arena = rfl_arena_new() };
-	if (pts->points && pts->arena)
-		return pts;
-	rfl_points_free(pts);
-	return NULL;
+	return pts;
 }
 
 void rfl_points_free(struct rfl_points *points)
@@ -82,16 +84,14 @@ static enum rfl_rc read_points(struct rfl_csv *take_csv, struct rfl_points **ret
 {
 	/* Columns required for a figure; a file written by hand may have no others. */
 	static const char *const needed[] = { "env", "ai", "attained_gflops" };
-	struct rfl_csv *csv = take_csv;
-	struct rfl_points *pts = rfl_points_new(0);
+	RFL_AUTOPTR(csv) csv = take_csv;
+	RFL_AUTOPTR(points) pts = rfl_points_new(0);
 	int at[RFL_POINT_NCOLUMNS];
 	size_t cap = 0;
 	bool more = true;
 	enum rfl_rc rc = RFL_OK;
 
-	if (!pts)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
-	else if (rfl_foreign_is_ours(csv))
+	if (rfl_foreign_is_ours(csv))
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: contains runs, not points; convert it with 'roofline points "
 			      "--output FILE'",
@@ -101,16 +101,15 @@ static enum rfl_rc read_points(struct rfl_csv *take_csv, struct rfl_points **ret
 	if (rc == RFL_OK)
 		rc = rfl_fields_bind(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, err);
 	csv->hashed = true;
-	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more)
-		if ((rc = rfl_grow(&pts->points, &cap, pts->n + 1, SIZE_MAX, err)) == RFL_OK)
-			rc = read_point(csv, at, pts, &pts->points[pts->n++], err);
+	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
+		rfl_reserve(&pts->points, &cap, pts->n + 1);
+		rc = read_point(csv, at, pts, &pts->points[pts->n++], err);
+	}
 	if (rc == RFL_OK) {
 		rfl_hash64_text(csv->hash, pts->hash);
 		*ret = pts;
 		pts = NULL;
 	}
-	rfl_points_free(pts);
-	rfl_csv_close(csv);
 	return rc;
 }
 
@@ -140,13 +139,12 @@ void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points)
 
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points, struct rfl_err *err)
 {
-	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) out = { .len = 0 };
 	enum rfl_rc rc;
 
 	rfl_points_write(&out, points);
 	if ((rc = rfl_buf_check(&out, path, err)) == RFL_OK &&
 	    (rc = rfl_file_mkdirs_for(path, err)) == RFL_OK)
 		rc = rfl_file_write(path, rfl_buf_str(&out), out.len, err);
-	rfl_buf_fini(&out);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /*
- * roofline.c - the formulas of the model, the ceilings that apply to operations, and the least time
- * of every operation of a count.
+ * roofline.c - the formulas of the model, the ceilings that apply to operations, and the minimum
+ * time of every operation of a count.
  */
 #include "roofline/roofline.h"
 
@@ -53,14 +53,16 @@ double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop
  * and fp16.matrix, which accumulates in fp32, does not use fp16.matrix.fp16acc. amp is the usual
  * 16-bit autocast of the device, fp16 on CUDA and MPS and bf16 on a CPU, with elementwise
  * operations in fp32. The bf16 instructions of CPUs are dot products, so elementwise operations in
- * bf16 are computed in fp32, too. */
+ * bf16 are computed in fp32, too, and so is everything on a CPU without these instructions. */
 static const struct rfl_ceiling ceilings[] = {
 	/* backend, precision, key, faster, elementwise */
 	{ "cpu", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
+	{ "cpu", "fp64", "fp64.vector", NULL, "fp64.vector" },
 	{ "cpu", "amp", "bf16.vector", "bf16.matrix", "fp32.vector" },
 	{ "cpu", "bf16", "bf16.vector", "bf16.matrix", "fp32.vector" },
 	{ "cpu", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector" },
 	{ "cuda", "fp32", "fp32.vector", NULL, "fp32.vector" },
+	{ "cuda", "fp64", "fp64.vector", NULL, "fp64.vector" },
 	{ "cuda", "tf32", "tf32.matrix", NULL, "fp32.vector" },
 	{ "cuda", "amp", "fp16.matrix", NULL, "fp32.vector" },
 	{ "cuda", "fp16", "fp16.matrix", NULL, "fp16.vector" },
@@ -87,13 +89,13 @@ enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision,
 		}
 	return rfl_fail(err, RFL_ENOTFOUND, 0,
 			"no ceiling is defined for precision '%s' on backend '%s'; see "
-			"docs/roofline.md for the supported pairs",
+			"docs/reference/points.md for the supported pairs",
 			precision, backend);
 }
 
 const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_peaks_env *env)
 {
-	const struct rfl_peak *p;
+	const struct rfl_peak *p, *vector;
 
 	/* The short form has one value for all keys. */
 	if (!ceiling->faster || env->short_form)
@@ -101,8 +103,12 @@ const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_
 	p = rfl_peaks_compute(env, ceiling->faster);
 	if (p && rfl_peak_usable(p))
 		return ceiling->faster;
+	vector = rfl_peaks_compute(env, ceiling->key);
+	if (vector && vector->status == RFL_PEAK_UNSUPPORTED &&
+	    strcmp(ceiling->backend, "cpu") == 0)
+		return ceiling->elementwise;
 	/* The environment only lists the faster unit. */
-	if (p && p->status != RFL_PEAK_UNSUPPORTED && !rfl_peaks_compute(env, ceiling->key))
+	if (p && p->status != RFL_PEAK_UNSUPPORTED && !vector)
 		return ceiling->faster;
 	return ceiling->key;
 }
@@ -168,15 +174,14 @@ void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_cou
 static void check(const struct rfl_peaks *peaks, const char *env, const char *key,
 		  const struct rfl_peak *peak, struct rfl_buf *text)
 {
-	struct rfl_buf fact = { .len = 0 }, fix = { .len = 0 };
+	RFL_AUTO(buf) fix = { .len = 0 };
+	RFL_AUTO(buf) fact = { .len = 0 };
 
 	rfl_missing_ceiling(peaks, env, key, peak, NULL, "choose another --precision", &fact, &fix);
 	if (fact.len)
 		rfl_buf_printf(text, "%s%s; fix: %s", text->len ? "; " : "", rfl_buf_str(&fact),
 			       rfl_buf_str(&fix));
 	text->failed = text->failed || fact.failed || fix.failed;
-	rfl_buf_fini(&fact);
-	rfl_buf_fini(&fix);
 }
 
 /* The name of a ceiling in messages. The short form has one for all keys. */
@@ -195,7 +200,7 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 	char rate[RFL_NUM_MAX], vector[RFL_NUM_MAX], bandwidth[RFL_NUM_MAX];
 	char cell[48], vector_cell[48];
 	const char *compute_key = NULL, *backend = "cuda";
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
 	if (e) {
@@ -218,7 +223,6 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 	if (rc == RFL_OK && text.len)
 		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: %s",
 			      peaks->path ? peaks->path : "peaks.json", rfl_buf_str(&text));
-	rfl_buf_fini(&text);
 	if (rc != RFL_OK)
 		return rc;
 	*ret = (struct rfl_attain_roof){

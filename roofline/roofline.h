@@ -2,7 +2,7 @@
  * roofline.h - the roofline model. A roof consists of a bandwidth and a compute ceiling. A point
  * has an attainable rate, a bound and a distance to the roof.
  *
- *   attainable(AI) = min(AI x bandwidth, compute)        knee = compute / bandwidth
+ *   attainable(AI) = min(AI x bandwidth, compute)        ridge point = compute / bandwidth
  *
  * points.h reads and writes the file of points, work.h counts the FLOPs and bytes of a step,
  * merge.h combines ledger, counts, counters and ceilings into points, and verdict.h describes a
@@ -14,11 +14,11 @@
 #include "complexity/count.h"
 #include "peaks/peaks.h"
 
-/** Relative distance to the knee within which both ceilings limit a point. */
+/** Relative distance to the ridge point within which both ceilings limit a point. */
 #define RFL_ROOF_KNEE_BAND 0.10
 
 /** Share of the compute ceiling above which the lower-bound estimator treats that ceiling as the
- * limit and moves the point to the knee. */
+ * limit and moves the point to the ridge point. */
 #define RFL_ROOF_NEAR_COMPUTE 0.90
 
 struct rfl_roof {
@@ -34,6 +34,8 @@ enum rfl_bound {
 	RFL_BOUND_NEITHER,         /**< it is far below both */
 	RFL_BOUND_ABOVE,           /**< it is above its roof by more than the uncertainty */
 	RFL_BOUND_BY_CONSTRUCTION, /**< unknown: its intensity is a lower bound */
+	RFL_BOUND_L2,              /**< the bandwidth of L2 */
+	RFL_BOUND_L1,              /**< the bandwidth of L1 */
 	RFL_BOUND_UNKNOWN,
 };
 
@@ -43,13 +45,13 @@ double rfl_roof_knee(const struct rfl_roof *roof);
 /** The attainable FLOP/s at an arithmetic intensity; NaN if the intensity is NaN. */
 double rfl_roof_attainable(const struct rfl_roof *roof, double ai);
 
-/** The ceiling that limits a point. It is the knee if ai is within RFL_ROOF_KNEE_BAND of the knee
- * or if [ai_lo, ai_hi] (NaN: unknown) contains the knee. */
+/** The ceiling that limits a point. It is RFL_BOUND_KNEE if ai is within RFL_ROOF_KNEE_BAND of the
+ * ridge point or if [ai_lo, ai_hi] (NaN: unknown) contains the ridge point. */
 enum rfl_bound rfl_roof_bound(const struct rfl_roof *roof, double ai, double ai_lo, double ai_hi);
 
 /** The smallest arithmetic intensity consistent with a measured rate: at most time x bandwidth
  * bytes can have been moved, so AI >= rate / bandwidth. At or above RFL_ROOF_NEAR_COMPUTE of the
- * compute ceiling, the result is at least the knee. */
+ * compute ceiling, the result is at least the ridge point. */
 double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop_per_s);
 
 /** The ceilings of peaks.json that apply to operations. */
@@ -70,11 +72,12 @@ const struct rfl_ceiling *rfl_ceiling_at(size_t i);
 enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision,
 			     const struct rfl_ceiling **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The key to look up in an environment: `faster` if usable, else `key`. Borrowed. */
+/** The key to look up in an environment: `faster` if usable, else `key`; `elementwise` if a CPU has
+ * no instructions for the precision, whose operations it then computes like these. Borrowed. */
 const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_peaks_env *env);
 
 /*
- * The least time of an operation in a pass is the longest of
+ * The minimum time of an operation in a pass is the longest of
  *
  *   core FLOPs / compute ceiling of the precision
  *   elementwise operations / vector ceiling, if known
@@ -93,12 +96,11 @@ struct rfl_attain_roof {
 	char about[400];
 };
 
-/** The least time of an operation. */
+/** The minimum time of an operation. */
 struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
 			       int64_t elementwise, int64_t bytes);
 
-/** Compute the least times of all nodes of a count, followed by those of the loss and the
- * update. */
+/** Compute the minimum times of all nodes of a count, followed by the loss and the update. */
 void rfl_attain_count(const struct rfl_attained_roof *roof, const struct rfl_count *count,
 		      struct rfl_attained *times);
 

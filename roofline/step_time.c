@@ -6,18 +6,6 @@
 
 #include "base/alloc.h"
 
-struct rfl_run_step rfl_run_step_of_row(const struct rfl_ledger_row *row)
-{
-	return (struct rfl_run_step){
-		.samples_per_s = row->samples_per_s,
-		.median_ms = row->step_ms_median,
-		.p10_ms = row->step_ms_p10,
-		.p90_ms = row->step_ms_p90,
-		.phase_ms = { row->fwd_ms_mean, row->bwd_ms_mean, row->opt_ms_mean,
-			      row->data_wait_ms_mean, row->upload_ms_mean },
-	};
-}
-
 /* The mean of a phase over the runs that have it, weighted by their rates. */
 static double mean_of(const struct rfl_run_step *runs, size_t n, enum rfl_timed phase)
 {
@@ -36,26 +24,18 @@ static double mean_of(const struct rfl_run_step *runs, size_t n, enum rfl_timed 
 
 struct rfl_step_time rfl_step_time(double samples, const struct rfl_run_step *runs, size_t n)
 {
-	double *values = rfl_alloc_array(n, sizeof(*values));
-	struct rfl_stats medians = { .median = NAN };
-	struct rfl_step_time t = { .rate = { .mean = NAN, .std = NAN },
-				   .lo_s = NAN,
-				   .hi_s = NAN,
-				   .source = "spread not recorded" };
+	RFL_AUTOFREE double *values = rfl_alloc_array(n, sizeof(*values));
+	struct rfl_step_time t = { .lo_s = NAN, .hi_s = NAN, .source = "spread not recorded" };
 	size_t known = 0;
 
 	for (size_t k = 0; k < n; k++)
 		values[k] = runs[k].samples_per_s;
-	if (n && rfl_stats_describe(values, n, &t.rate, NULL) != RFL_OK)
-		t.rate.mean = NAN;
+	t.rate = rfl_stats_of(values, n);
 	for (size_t k = 0; k < n; k++)
 		if (!isnan(runs[k].median_ms))
 			values[known++] = runs[k].median_ms;
-	if (known && rfl_stats_describe(values, known, &medians, NULL) != RFL_OK)
-		medians.median = NAN;
-	free(values);
 	t.step_s = samples / t.rate.mean;
-	t.median_s = medians.median / 1e3;
+	t.median_s = rfl_stats_of(values, known).median / 1e3;
 	for (enum rfl_timed i = 0; i < RFL_TIMED_PHASES; i++)
 		t.phase_ms[i] = mean_of(runs, n, i);
 	if (n >= 2) {
@@ -73,7 +53,7 @@ struct rfl_step_time rfl_step_time(double samples, const struct rfl_run_step *ru
 struct rfl_step_time rfl_step_time_of(const struct rfl_runs *runs,
 				      const struct rfl_repeats_config *config)
 {
-	struct rfl_run_step *list = rfl_alloc_array(config->n, sizeof(*list));
+	RFL_AUTOFREE struct rfl_run_step *list = rfl_alloc_array(config->n, sizeof(*list));
 	struct rfl_step_time t;
 	size_t n = 0;
 
@@ -84,6 +64,5 @@ struct rfl_step_time rfl_step_time_of(const struct rfl_runs *runs,
 			list[n++] = rfl_run_step_of_row(row);
 	}
 	t = rfl_step_time((double)config->row->batch, list, n);
-	free(list);
 	return t;
 }

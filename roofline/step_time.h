@@ -13,23 +13,6 @@
 
 #include "ledger/repeats.h"
 
-enum rfl_timed {
-	RFL_TIMED_FORWARD,
-	RFL_TIMED_BACKWARD,
-	RFL_TIMED_OPTIMIZER,
-	RFL_TIMED_DATA_WAIT,
-	RFL_TIMED_UPLOAD,
-	RFL_TIMED_PHASES
-};
-
-/** The times of a run. NaN: unknown. */
-struct rfl_run_step {
-	double samples_per_s;
-	double median_ms, p10_ms, p90_ms; /**< over its steps */
-	double phase_ms[RFL_TIMED_PHASES];
-};
-struct rfl_run_step rfl_run_step_of_row(const struct rfl_ledger_row *row);
-
 struct rfl_step_time {
 	struct rfl_stats rate;             /**< samples per second, over the repeats */
 	double step_s;                     /**< NaN without repeats */

@@ -5,7 +5,6 @@
 #include "roofline/verdict.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -13,14 +12,17 @@
 const struct rfl_bound_words rfl_bound_words[RFL_BOUND_UNKNOWN] = {
 	[RFL_BOUND_MEMORY] = { "memory", "memory-bound", "" },
 	[RFL_BOUND_COMPUTE] = { "compute", "compute-bound", "" },
-	[RFL_BOUND_KNEE] = { "knee", "at the knee", "both ceilings limit" },
-	[RFL_BOUND_NEITHER] = { "neither", "below " RFL_QUOTED(RFL_VERDICT_EXPLAINS) " % of the roof",
+	[RFL_BOUND_KNEE] = { "ridge", "at the ridge point", "both ceilings limit" },
+	[RFL_BOUND_NEITHER] = { "neither",
+				"below " RFL_QUOTED(RFL_VERDICT_EXPLAINS) " % of the roof",
 				"neither ceiling explains the time" },
 	[RFL_BOUND_ABOVE] = { "above", "above the roof",
 			      "the bytes, the FLOPs or the ceiling are wrong" },
 	[RFL_BOUND_BY_CONSTRUCTION] = { "by construction", "on the roof by construction",
 					"the bytes are a lower bound, so nothing follows about "
 					"the limit" },
+	[RFL_BOUND_L2] = { "L2", "L2-bound", "" },
+	[RFL_BOUND_L1] = { "L1", "L1-bound", "" },
 };
 
 static bool is(const char *text, const char *value)
@@ -28,7 +30,7 @@ static bool is(const char *text, const char *value)
 	return text && strcmp(text, value) == 0;
 }
 
-/* Half the width of the interval of the attained rate, relative to the rate. */
+/* Half the width of the interval of the achieved rate, relative to the rate. */
 static double point_spread(const struct rfl_point *p)
 {
 	double s = (p->attained_gflops_hi - p->attained_gflops_lo) / 2 / p->attained_gflops;
@@ -47,46 +49,73 @@ static double peak_spread(const struct rfl_peak *peak)
 	return s > RFL_VERDICT_LEAST_SPREAD ? s : RFL_VERDICT_LEAST_SPREAD;
 }
 
-/* The roof over a point. */
-static struct rfl_roof roof_of(const struct rfl_point *p)
+struct level {
+	const char *name;
+	enum rfl_bound bound;
+	double ai, gbps;
+	struct rfl_roof roof; /* with the compute ceiling */
+};
+
+/* Find the memory level that allows the lowest rate: DRAM, unless the traffic and the bandwidth of
+ * a cache are known. A lower bound of the intensity has no other level. */
+static struct level lowest_level(const struct rfl_point *p)
 {
-	return (struct rfl_roof){ .compute_flop_per_s = p->peak_gflops * 1e9,
-				  .bandwidth_byte_per_s = p->peak_gbps * 1e9 };
+	const struct level levels[] = {
+		{ .name = "DRAM", .bound = RFL_BOUND_MEMORY, .ai = p->ai, .gbps = p->peak_gbps },
+		{ .name = "L2", .bound = RFL_BOUND_L2, .ai = p->ai_l2, .gbps = p->peak_l2_gbps },
+		{ .name = "L1", .bound = RFL_BOUND_L1, .ai = p->ai_l1, .gbps = p->peak_l1_gbps },
+	};
+	const size_t n = is(p->bytes_source, "lower-bound") ? 1 : RFL_ARRAY_LEN(levels);
+	struct level ret = levels[0];
+
+	for (size_t i = 1; i < n; i++)
+		if (levels[i].ai > 0 && levels[i].gbps > 0 &&
+		    levels[i].ai * levels[i].gbps < ret.ai * ret.gbps)
+			ret = levels[i];
+	ret.roof = (struct rfl_roof){ .compute_flop_per_s = p->peak_gflops * 1e9,
+				      .bandwidth_byte_per_s = ret.gbps * 1e9 };
+	return ret;
 }
 
-/* The ceiling that is lower at the intensity of a point; only the memory if it has no FLOPs. */
-static enum rfl_bound lower_ceiling(const struct rfl_point *p)
+/* The ceiling that is lowest at the intensities of a point; only the memory if it has no FLOPs. */
+static enum rfl_bound lowest_ceiling(const struct rfl_point *p)
 {
-	const struct rfl_roof roof = roof_of(p);
+	const struct level l = lowest_level(p);
+	const bool dram = l.bound == RFL_BOUND_MEMORY;
+	enum rfl_bound bound;
 
 	if (p->flops_per_step == 0)
 		return RFL_BOUND_MEMORY;
-	if (p->peak_gflops > 0 && p->peak_gbps > 0 && p->ai > 0)
-		return rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi);
-	for (enum rfl_bound b = RFL_BOUND_MEMORY; b <= RFL_BOUND_KNEE; b++)
-		if (is(p->bound, rfl_bound_words[b].word))
-			return b;
-	return RFL_BOUND_UNKNOWN;
+	if (p->peak_gflops > 0 && l.gbps > 0 && l.ai > 0) {
+		bound = rfl_roof_bound(&l.roof, l.ai, dram ? p->ai_lo : NAN, dram ? p->ai_hi : NAN);
+		return bound == RFL_BOUND_MEMORY ? l.bound : bound;
+	}
+	for (bound = RFL_BOUND_MEMORY; bound <= RFL_BOUND_KNEE; bound++)
+		if (is(p->bound, rfl_bound_words[bound].word))
+			return bound;
+	return is(p->bound, "knee") ? RFL_BOUND_KNEE : RFL_BOUND_UNKNOWN; /* of older versions */
 }
 
-/* The share of the roof, 1 on it; NaN: unknown. */
-static double share_of(const struct rfl_point *p)
+/* The attainable rate in FLOP/s; NaN: unknown. */
+static double attainable_of(const struct rfl_point *p)
 {
-	const struct rfl_roof roof = roof_of(p);
+	const struct level l = lowest_level(p);
 
-	if (p->flops_per_step == 0)
-		return p->attained_gbps / p->peak_gbps;
 	if (p->peak_gflops > 0 && p->peak_gbps > 0)
-		return p->attained_gflops * 1e9 / rfl_roof_attainable(&roof, p->ai);
-	return p->attained_gflops / p->attainable_gflops;
+		return rfl_roof_attainable(&l.roof, l.ai);
+	return p->attainable_gflops * 1e9;
 }
 
 struct rfl_point_verdict rfl_point_verdict(const struct rfl_point *p)
 {
-	struct rfl_point_verdict v = { .roof = lower_ceiling(p), .share = share_of(p) };
+	const double attainable = attainable_of(p);
+	struct rfl_point_verdict v = { .roof = lowest_ceiling(p),
+				       .attainable_gflops = attainable / 1e9 };
 	const bool lower = is(p->bytes_source, "lower-bound");
 	bool above;
 
+	v.share = p->flops_per_step == 0 ? p->attained_gbps / p->peak_gbps
+					 : p->attained_gflops * 1e9 / attainable;
 	if (!(v.share > 0 && isfinite(v.share))) {
 		v.bound = RFL_BOUND_UNKNOWN;
 		return v;
@@ -114,9 +143,11 @@ const char *rfl_point_bound(const struct rfl_point *p)
 	return bound == RFL_BOUND_UNKNOWN ? NULL : rfl_bound_words[bound].word;
 }
 
-/* The ceiling that limits a point. At the knee, it is the one with the larger spread. */
+/* The ceiling that limits a point. At the ridge point, it is the one with the larger spread. */
 static const struct rfl_peak *limiting(enum rfl_bound roof, const struct rfl_verdict_facts *f)
 {
+	if (roof == RFL_BOUND_L2 || roof == RFL_BOUND_L1)
+		return rfl_peaks_cache(f->env, rfl_bound_words[roof].word, NULL);
 	if (roof == RFL_BOUND_MEMORY)
 		return f->dram;
 	return roof == RFL_BOUND_COMPUTE || peak_spread(f->compute) > peak_spread(f->dram)
@@ -130,23 +161,48 @@ static const struct rfl_peak *limiting(enum rfl_bound roof, const struct rfl_ver
 void rfl_point_judge(struct rfl_point *p, const struct rfl_verdict_facts *f,
 		     struct rfl_arena *texts)
 {
-	const struct rfl_roof roof = roof_of(p);
+	const struct rfl_peaks_env *env = f->env;
+	struct rfl_point_verdict v;
 	double share;
 
+	if (!isnan(p->ai_l2))
+		(void)rfl_peaks_cache(env, "L2", &p->peak_l2_gbps);
+	if (!isnan(p->ai_l1))
+		(void)rfl_peaks_cache(env, "L1", &p->peak_l1_gbps);
+	if (p->clock_hz > 0 && f->compute->status == RFL_PEAK_MEASURED)
+		p->peak_clock_hz = f->compute->clock_hz;
+	else if (p->clock_hz > 0 && f->sheet_clock_hz > 0 &&
+		 (f->compute->status == RFL_PEAK_SPEC || f->compute->status == RFL_PEAK_DERIVED))
+		p->peak_clock_hz = f->sheet_clock_hz;
 	if (!is(p->bytes_source, "lower-bound"))
 		p->attained_gbps = p->bytes_per_step / p->step_s / 1e9;
-	p->uncertainty = hypot(point_spread(p), peak_spread(limiting(lower_ceiling(p), f)));
-	if (p->flops_per_step == 0) {
-		share = p->attained_gbps / p->peak_gbps;
-	} else {
-		p->attainable_gflops = rfl_roof_attainable(&roof, p->ai) / 1e9;
-		share = p->attained_gflops / p->attainable_gflops;
-	}
+	p->uncertainty = hypot(point_spread(p), peak_spread(limiting(lowest_ceiling(p), f)));
+	v = rfl_point_verdict(p);
+	p->attainable_gflops = v.attainable_gflops;
+	share = p->flops_per_step == 0 ? v.share : p->attained_gflops / p->attainable_gflops;
 	p->percent_of_attainable = 100 * share;
 	p->headroom_s = p->step_s * (1 - share);
 	if (fabs(p->headroom_s) < p->step_s * ON_THE_ROOF)
 		p->headroom_s = 0;
 	p->bound = rfl_arena_strdup(texts, rfl_point_bound(p));
+	if (v.roof != RFL_BOUND_UNKNOWN)
+		p->nearest = rfl_arena_strdup(
+			texts, v.roof == RFL_BOUND_MEMORY ? "DRAM" : rfl_bound_words[v.roof].word);
+}
+
+void rfl_point_set_roof(struct rfl_point *p, const char *key, double flop_per_s,
+			enum rfl_peak_status status, const struct rfl_peak *dram,
+			struct rfl_arena *texts)
+{
+	const struct rfl_roof roof = { .compute_flop_per_s = flop_per_s,
+				       .bandwidth_byte_per_s = dram->value };
+
+	p->compute_key = rfl_arena_strdup(texts, key);
+	p->peak_gflops = flop_per_s / 1e9;
+	p->peak_gbps = dram->value / 1e9;
+	p->knee_ai = rfl_roof_knee(&roof);
+	p->peak_gflops_status = rfl_arena_strdup(texts, rfl_peak_status_name(status));
+	p->peak_gbps_status = rfl_arena_strdup(texts, rfl_peak_status_name(dram->status));
 }
 
 /* Causes of equal weight are listed in this order. */
@@ -173,8 +229,8 @@ static const char *const causes[CAUSES] = {
 			"more bytes than the run moves (use ncu --cache-control none)",
 	[WRONG_PRECISION] =
 		"the library ran fp32 on tensor cores (TF32), which have a higher ceiling",
-	[MATRIX_UNIT] = "the peaks file lacks the ceiling of the matrix unit of this device",
-	[ADDITIONS] = "the processor runs additions beside multiply-adds, which alone are the roof",
+	[MATRIX_UNIT] = "the peaks file lacks the ceiling of the matrix cores of this device",
+	[ADDITIONS] = "the CPU runs additions beside multiply-adds, which alone are the roof",
 	[GIVEN_VALUE] = "the ceiling was not measured on this device and is too low for it",
 	[FAST_CONVOLUTION] =
 		"convolutions used an algorithm with fewer multiplications than counted (Winograd)",
@@ -193,7 +249,7 @@ static void write_causes(const struct rfl_point *p, enum rfl_bound roof,
 	int weight[CAUSES] = { 0 }, n = 0;
 	double cache = NAN; /* total size of the last-level caches in bytes */
 
-	if (roof != RFL_BOUND_COMPUTE) {
+	if (roof == RFL_BOUND_MEMORY || roof == RFL_BOUND_KNEE) {
 		for (size_t i = 0; i < f->env->nlevels; i++) {
 			const struct rfl_peak_level *l = &f->env->levels[i];
 			const bool per_core = is(l->scope, "core") && f->env->units > 0;
@@ -213,7 +269,7 @@ static void write_causes(const struct rfl_point *p, enum rfl_bound roof,
 		    strstr(p->counters_source, "ncu"))
 			weight[COLD_CACHES] = 2;
 	}
-	if (roof != RFL_BOUND_MEMORY) {
+	if (roof == RFL_BOUND_COMPUTE || roof == RFL_BOUND_KNEE) {
 		const bool counted = is(p->flops_source, "counters"); /* as executed */
 
 		weight[FAST_CONVOLUTION] = counted ? 0 : 1;
@@ -256,15 +312,18 @@ static void write_causes(const struct rfl_point *p, enum rfl_bound roof,
 /* "60 % of the limit for 105 GB/s at 4.2 FLOP/byte", "75 % of 512 GFLOP/s (fp32.vector)" */
 static void write_share(const struct rfl_point *p, enum rfl_bound roof, struct rfl_buf *out)
 {
+	const struct level l = lowest_level(p);
 	char gbps[48], gflops[48];
 
-	rfl_num_si(p->peak_gbps * 1e9, "B/s", 3, gbps, sizeof(gbps));
+	rfl_num_si(l.gbps * 1e9, "B/s", 3, gbps, sizeof(gbps));
 	rfl_num_si(p->peak_gflops * 1e9, "FLOP/s", 3, gflops, sizeof(gflops));
 	rfl_buf_printf(out, "%.3g %% of ", p->percent_of_attainable);
 	if (p->flops_per_step == 0)
 		rfl_buf_puts(out, gbps);
 	else if (roof == RFL_BOUND_MEMORY)
 		rfl_buf_printf(out, "the limit for %s at %.3g FLOP/byte", gbps, p->ai);
+	else if (roof == l.bound)
+		rfl_buf_printf(out, "the limit for %s (%s) at %.3g FLOP/byte", gbps, l.name, l.ai);
 	else if (roof == RFL_BOUND_COMPUTE)
 		rfl_buf_printf(out, "%s (%s)", gflops, p->compute_key ? p->compute_key : "");
 	else
@@ -279,8 +338,9 @@ void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts
 	const bool measured = limiting(v.roof, f)->status == RFL_PEAK_MEASURED;
 	const bool lower = is(p->bytes_source, "lower-bound");
 	const double wait = p->data_wait_ms * 1e-3 / p->step_s;
+	const bool whole = is(p->step_source, RFL_POINT_OF_CAPTURE);
 	const double of_compute = 100 * p->attained_gflops / p->peak_gflops;
-	/* FLOPs are those of matrix products and convolutions unless counters counted them */
+	/* FLOPs are for GEMMs and convolutions unless counters counted them */
 	const struct rfl_peak *gemm =
 		is(p->flops_source, "counters") ? NULL : rfl_peaks_gemm(f->env, p->compute_key);
 	char at_roof[48], now[48];
@@ -295,11 +355,11 @@ void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts
 	} else if (lower && v.bound == RFL_BOUND_COMPUTE) {
 		rfl_buf_printf(out,
 			       "near the compute roof: %.3g %% of %s; the intensity is a lower "
-			       "bound, moved to the knee",
+			       "bound, moved to the ridge point",
 			       of_compute, p->compute_key ? p->compute_key : "the ceiling");
 	} else if (lower) {
 		rfl_buf_printf(out,
-			       "%s: the intensity is a lower bound (attained / bandwidth); %.3g %% "
+			       "%s: the intensity is a lower bound (achieved / bandwidth); %.3g %% "
 			       "of %s",
 			       rfl_bound_words[v.bound].adjective, of_compute,
 			       p->compute_key ? p->compute_key : "the compute ceiling");
@@ -312,13 +372,16 @@ void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts
 			rfl_num_si(p->step_s - p->headroom_s, "s", 3, at_roof, sizeof(at_roof));
 			rfl_num_si(p->step_s, "s", 3, now, sizeof(now));
 			rfl_buf_printf(out, "; %s%s takes %s and would take %s at the roof",
-				       p->part_kind ? "the " : "a ",
-				       p->part_kind ? p->part_kind : "step", now, at_roof);
+				       p->part_kind || whole ? "the " : "a ",
+				       p->part_kind ? rfl_part_word(p->part_kind)
+				       : whole      ? "program"
+						    : "step",
+				       now, at_roof);
 		}
 	}
-	if (gemm && v.roof != RFL_BOUND_MEMORY) {
+	if (gemm && (v.roof == RFL_BOUND_COMPUTE || v.roof == RFL_BOUND_KNEE)) {
 		rfl_num_si(gemm->value, "FLOP/s", 3, now, sizeof(now));
-		rfl_buf_printf(out, "; %.3g %% of the %s that a matrix product attains (%.*s.gemm)",
+		rfl_buf_printf(out, "; %.3g %% of the %s that a GEMM achieves (%.*s.gemm)",
 			       100 * p->attained_gflops * 1e9 / gemm->value, now,
 			       (int)strcspn(p->compute_key, "."), p->compute_key);
 	}

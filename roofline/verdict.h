@@ -32,9 +32,10 @@ extern const struct rfl_bound_words rfl_bound_words[RFL_BOUND_UNKNOWN];
 
 struct rfl_point_verdict {
 	enum rfl_bound bound;
-	enum rfl_bound roof; /**< the lower ceiling at the point's intensity: memory, compute, knee
-				or unknown */
-	double share;        /**< of the attainable rate; without FLOPs, of the bandwidth */
+	enum rfl_bound roof; /**< the lowest ceiling at the point's intensities: memory, L2, L1,
+				compute, ridge or unknown */
+	double attainable_gflops; /**< under the lowest ceiling; NaN: unknown */
+	double share;             /**< of the attainable rate; without FLOPs, of the bandwidth */
 	/** Visibly above the roof: within the uncertainty, unless `bound` is RFL_BOUND_ABOVE. */
 	bool over;
 };
@@ -49,10 +50,17 @@ const char *rfl_point_bound(const struct rfl_point *p);
 struct rfl_verdict_facts {
 	const struct rfl_peaks_env *env;
 	const struct rfl_peak *compute, *dram;
-	bool factor;   /**< FLOPs are 2 or 3 times those of the forward pass, not counted */
-	bool unstable; /**< a run has the flag "unstable" */
+	bool factor;                  /**< FLOPs are 2 or 3 times the forward pass's, not counted */
+	bool unstable;                /**< a run has the flag "unstable" */
 	double step_compulsory_bytes; /**< NaN: unknown */
+	double sheet_clock_hz;        /**< boost clock of the device; 0 or NaN: unknown */
 };
+
+/** Set the columns of the ceilings themselves.
+ * @param flop_per_s,status  of the compute ceiling, which may be of several precisions */
+void rfl_point_set_roof(struct rfl_point *p, const char *key, double flop_per_s,
+			enum rfl_peak_status status, const struct rfl_peak *dram,
+			struct rfl_arena *texts);
 
 /** Compare the rate, the intensity and the bytes of a point with its ceilings: set the columns from
  * attainable_gflops to headroom_s, attained_gbps, uncertainty and bound.

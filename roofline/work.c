@@ -11,16 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/json.h"
+#include "base/bind.h"
+#include "base/file.h"
+#include "complexity/net/file.h"
 #include "complexity/op.h"
 #include "complexity/zoo.h"
 #include "machine/terms.h"
 
-#define SCHEMA           "roofline.complexity/1"
-#define FORWARD          "forward"
-#define FORWARD_BACKWARD "forward_backward"
-#define TRAINING         "training"
+#define SCHEMA "roofline.complexity/1"
 
 const char *const rfl_train_factor_names[] = { "exact", "2", "3", NULL };
 
@@ -57,8 +55,6 @@ struct rfl_work_file {
 	struct rfl_arena *arena; /* owns everything above */
 };
 
-static const char *const scope_names[SCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
-
 /* The index of a name in a list that ends with NULL; -1: not in it. */
 static int index_of(const char *const *names, const char *name)
 {
@@ -70,217 +66,194 @@ static int index_of(const char *const *names, const char *name)
 
 /* ---- reading the file ---- */
 
-/* Get a member of this type; an integer must be positive, and a text not empty. The location is
- * not restored after a failure. */
-static enum rfl_rc need(struct rfl_where *at, const json_t *obj, const char *key, json_type type,
-			const json_t **ret, struct rfl_err *err)
+static void skip(struct rfl_bind *b, const json_t *value, void *member)
 {
-	static const char *const types[] = { [JSON_OBJECT] = "an object",
-					     [JSON_ARRAY] = "a list",
-					     [JSON_STRING] = "a text",
-					     [JSON_INTEGER] = "a positive integer" };
-	const json_t *v = *ret = json_object_get(obj, key);
-
-	if (v && json_typeof(v) == type && (type != JSON_STRING || *json_string_value(v)) &&
-	    (type != JSON_INTEGER || json_integer_value(v) > 0))
-		return RFL_OK;
-	(void)rfl_where_key(at, key);
-	if (!v && (type == JSON_STRING || type == JSON_INTEGER))
-		return rfl_where_fail(at, err, "is missing");
-	return rfl_where_fail(at, err, "must be %s", types[type]);
+	(void)b;
+	(void)value;
+	(void)member;
 }
 
-static enum rfl_rc positive(struct rfl_where *at, const json_t *obj, const char *key, int64_t *ret,
-			    struct rfl_err *err)
+static void read_count(struct rfl_bind *b, const json_t *value, void *member)
 {
-	const json_t *v;
-	enum rfl_rc rc = need(at, obj, key, JSON_INTEGER, &v, err);
-
-	if (rc == RFL_OK)
-		*ret = json_integer_value(v);
-	return rc;
+	if (!json_is_integer(value) || json_integer_value(value) < 1)
+		rfl_bind_must(b, value, "a positive integer");
+	*(double *)member = (double)json_integer_value(value);
 }
 
-static enum rfl_rc only_keys(const struct rfl_where *at, const json_t *obj, const char *const *keys,
-			     struct rfl_err *err)
-{
-	return rfl_json_only_keys(obj, keys, at->file, at->pointer, err);
-}
-
-static enum rfl_rc read_batch(struct rfl_where *at, const json_t *obj, struct batch *ret,
-			      struct rfl_err *err)
-{
-	static const char *const keys[] = { "batch",  FORWARD,  FORWARD_BACKWARD,
-					    TRAINING, "memory", "attained",
-					    NULL };
-	static const char *const scope_keys[] = { "macs", "flops", "bytes", NULL };
-	enum rfl_rc rc;
-
-	if ((rc = only_keys(at, obj, keys, err)) ||
-	    (rc = positive(at, obj, "batch", &ret->batch, err)))
-		return rc;
-	for (int s = 0; s < SCOPES; s++) {
-		const json_t *scope = json_object_get(obj, scope_names[s]);
-		const json_t *bytes = json_object_get(scope, "bytes");
-		const size_t mark = rfl_where_key(at, scope_names[s]);
-		int64_t value = 0;
-
-		ret->scopes[s].flops = NAN;
-		if (scope) {
-			if ((rc = only_keys(at, scope, scope_keys, err)) ||
-			    (rc = positive(at, scope, "flops", &value, err)))
-				return rc;
-			ret->scopes[s].flops = (double)value;
-			(void)rfl_where_key(at, "bytes");
-			rc = only_keys(at, bytes, rfl_fusion_names, err);
-		}
-		for (int k = 0; k < RFL_FUSION_COUNT && scope && rc == RFL_OK; k++) {
-			rc = positive(at, bytes, rfl_fusion_names[k], &value, err);
-			ret->scopes[s].bytes[k] = (double)value;
-		}
-		if (rc)
-			return rc;
-		rfl_where_up(at, mark);
+#define OTHER(key_, read_, offset_) \
+	.key = key_, .kind = RFL_BIND_OTHER, .read = read_, .offset = offset_
+#define SKIPPED(key_)                \
+	{                            \
+		OTHER(key_, skip, 0) \
 	}
-	return RFL_OK;
+
+static void read_bytes(struct rfl_bind *b, const json_t *value, void *member)
+{
+	for (size_t k = 0; k < RFL_FUSION_COUNT; k++)
+		rfl_bind_key(b, value,
+			     &(struct rfl_member){
+				     OTHER(rfl_fusion_names[k], read_count, k * sizeof(double)),
+				     .must = true },
+			     member);
+	if (!b->rc)
+		b->rc = rfl_where_only_keys(&b->at, value, rfl_fusion_names, b->err);
 }
 
-static enum rfl_rc read_model(struct rfl_work_file *f, struct rfl_where *at, const json_t *obj,
-			      struct model *ret, struct rfl_err *err)
+static const struct rfl_member of_scope[] = {
+	SKIPPED("macs"),
+	{ OTHER("flops", read_count, offsetof(struct scope, flops)), .must = true },
+	{ OTHER("bytes", read_bytes, offsetof(struct scope, bytes)), .must = true },
+	{ .key = NULL },
+};
+
+static void read_batch(struct rfl_bind *b, const json_t *value, void *member)
 {
-	static const char *const keys[] = { "model",   "title",          "family",   "input",
-					    "classes", "context_length", "params",   "trained",
-					    "buffers", "forward",        "training", "optimizer",
-					    "batches", "rows",           "peers",    "fit",
-					    NULL };
-	const json_t *shape = json_object_get(obj, "input"), *name, *list;
-	enum rfl_rc rc;
-
-	ret->image_size = ret->classes = ret->context_length = -1;
-	/* The image size in "input": [3, 224, 224]. Other shapes have no image size. */
-	if (json_array_size(shape) == 3 && json_is_integer(json_array_get(shape, 2)))
-		ret->image_size = json_integer_value(json_array_get(shape, 2));
-	if ((rc = only_keys(at, obj, keys, err)) ||
-	    (rc = need(at, obj, "model", JSON_STRING, &name, err)) ||
-	    (json_object_get(obj, "classes") &&
-	     (rc = positive(at, obj, "classes", &ret->classes, err))) ||
-	    (json_is_integer(json_object_get(obj, "context_length")) &&
-	     (rc = positive(at, obj, "context_length", &ret->context_length, err))) ||
-	    (rc = need(at, obj, "batches", JSON_ARRAY, &list, err)))
-		return rc;
-	(void)rfl_where_key(at, "batches");
-	ret->recomputes = json_integer_value(json_object_get(json_object_get(obj, "training"),
-							     "recompute_macs")) > 0;
-	ret->nbatches = json_array_size(list);
-	ret->name = rfl_arena_strdup(f->arena, json_string_value(name));
-	ret->batches = rfl_arena_array(f->arena, ret->nbatches, sizeof(*ret->batches));
-	rc = rfl_arena_check(f->arena, at->file, err);
-	for (size_t i = 0; i < ret->nbatches && rc == RFL_OK; i++) {
-		const size_t mark = rfl_where_index(at, i);
-
-		rc = read_batch(at, json_array_get(list, i), &ret->batches[i], err);
-		rfl_where_up(at, mark);
+#define SCOPE(key_, i)                                                                \
+	{                                                                             \
+		key_, RFL_MEMBER(OBJECT, struct batch, scopes[i]), .object = of_scope \
 	}
-	return rc;
+	static const struct rfl_member of_batch[] = {
+		{ "batch", RFL_MEMBER(INT, struct batch, batch), .min = 1, .must = true },
+		SCOPE("forward", RFL_SCOPE_FORWARD),
+		SCOPE("forward_backward", RFL_SCOPE_FORWARD_BACKWARD),
+		SCOPE("training", RFL_SCOPE_STEP),
+		SKIPPED("memory"),
+		SKIPPED("attained"),
+		{ .key = NULL },
+	};
+	struct batch *batch = member;
+
+	for (int i = 0; i < SCOPES; i++)
+		batch->scopes[i].flops = NAN;
+	rfl_bind_read(b, value, of_batch, batch);
 }
 
-static enum rfl_rc read_convention(struct rfl_work_file *f, struct rfl_where *at, const json_t *obj,
-				   struct rfl_err *err)
+/* The image size in "input": [3, 224, 224]. Other shapes have no image size. */
+static void read_shape(struct rfl_bind *b, const json_t *value, void *member)
 {
-	const json_t *precision, *optimizer;
-	/* optional keys */
-	const char *attention = json_string_value(json_object_get(obj, "attention"));
-	const char *causal = json_string_value(json_object_get(obj, "causal"));
+	const json_t *size = json_array_get(value, 2);
+
+	(void)b;
+	if (json_array_size(value) == 3 && json_is_integer(size))
+		*(int64_t *)member = json_integer_value(size);
+}
+
+static void read_training(struct rfl_bind *b, const json_t *value, void *member)
+{
+	(void)b;
+	*(bool *)member = json_integer_value(json_object_get(value, "recompute_macs")) > 0;
+}
+
+static void read_model(struct rfl_bind *b, const json_t *value, void *member)
+{
+	static const struct rfl_member of_model[] = {
+		{ "model", RFL_MEMBER(TEXT, struct model, name), .must = true, .filled = true },
+		{ OTHER("input", read_shape, offsetof(struct model, image_size)) },
+		{ "classes", RFL_MEMBER(INT, struct model, classes), .min = 1 },
+		{ "context_length", RFL_MEMBER(INT, struct model, context_length), .min = 1,
+		  .null = true },
+		{ OTHER("training", read_training, offsetof(struct model, recomputes)) },
+		{ "batches", RFL_MEMBERS(OTHER, struct model, batches, nbatches), .must = true,
+		  .read = read_batch },
+		SKIPPED("title"),
+		SKIPPED("family"),
+		SKIPPED("params"),
+		SKIPPED("trained"),
+		SKIPPED("buffers"),
+		SKIPPED("forward"),
+		SKIPPED("optimizer"),
+		SKIPPED("rows"),
+		SKIPPED("peers"),
+		SKIPPED("fit"),
+		{ .key = NULL },
+	};
+	struct model *model = member;
+
+	model->image_size = model->classes = model->context_length = -1;
+	rfl_bind_read(b, value, of_model, model);
+}
+
+static void read_precision(struct rfl_bind *b, const json_t *value, void *member)
+{
+	const char *text = json_string_value(value);
+	struct rfl_work_file *f = member;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc;
 
-	if ((rc = need(at, obj, "precision", JSON_STRING, &precision, err)) ||
-	    (rc = need(at, obj, "optimizer", JSON_STRING, &optimizer, err)))
-		return rc;
-	if (json_is_true(json_object_get(obj, "first_layer_dgrad")))
+	if (!text)
+		rfl_bind_must(b, value, "a string");
+	else if (rfl_precision_storage(text, &f->dtype, &f->master_weights, &why) != RFL_OK)
+		rfl_bind_refuse(b, "%s", why.msg);
+}
+
+/* It may have keys that other programs need. */
+static void read_convention(struct rfl_bind *b, const json_t *value, void *member)
+{
+	static const struct rfl_member rows[] = {
+		{ OTHER("precision", read_precision, 0), .must = true },
+		{ "optimizer", RFL_MEMBER(CHOICE, struct rfl_work_file, optimizer), .must = true,
+		  .choices = rfl_optimizer_names },
+	};
+	const char *attention = json_string_value(json_object_get(value, "attention"));
+	const char *causal = json_string_value(json_object_get(value, "causal"));
+	struct rfl_work_file *f = member;
+
+	if (!json_is_object(value))
+		rfl_bind_must(b, value, "an object");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
+		rfl_bind_key(b, value, &rows[i], f);
+	if (json_is_true(json_object_get(value, "first_layer_dgrad")))
 		f->unlike = "gradients of the input";
-	else if (json_is_true(json_object_get(obj, "auxiliary")))
+	else if (json_is_true(json_object_get(value, "auxiliary")))
 		f->unlike = "auxiliary heads";
-	else if (json_integer_value(json_object_get(obj, "checkpoint")) > 0)
+	else if (json_integer_value(json_object_get(value, "checkpoint")) > 0)
 		f->unlike = "checkpointed blocks";
-	else if (json_array_size(json_object_get(obj, "frozen")) > 0)
+	else if (json_array_size(json_object_get(value, "frozen")) > 0)
 		f->unlike = "frozen modules";
 	else if (causal && strcmp(causal, "full") != 0)
 		f->unlike = "half of causal attention";
 	f->attention = attention ? index_of(rfl_attention_names, attention) : RFL_ATTENTION_AUTO;
-	if (rfl_precision_storage(json_string_value(precision), &f->dtype, &f->master_weights,
-				  &why) != RFL_OK) {
-		(void)rfl_where_key(at, "precision");
-		return rfl_where_fail(at, err, "%s", why.msg);
-	}
-	f->optimizer = index_of(rfl_optimizer_names, json_string_value(optimizer));
-	if (f->optimizer >= 0)
-		return RFL_OK;
-	(void)rfl_where_key(at, "optimizer");
-	return rfl_where_fail(at, err, "is not a valid optimizer name");
 }
 
-static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct rfl_err *err)
-{
-	static const char *const keys[] = { "schema", "version", "by", "convention",
-					    "models", "roof",    NULL };
-	const json_t *schema = json_object_get(root, "schema"), *models, *convention;
-	struct rfl_where at;
-	size_t mark;
-	enum rfl_rc rc;
-
-	rfl_where_begin(&at, f->path, "");
-	/* An older summary has forward MACs per sample and no schema. */
-	if (!schema)
-		return rfl_where_fail(&at, err,
-				      "is not a summary of 'roofline complexity' (no \"schema\"); "
-				      "forward MACs per sample do not determine the FLOPs and "
-				      "bytes of a training step. Create one with roofline "
-				      "complexity --models ... --batch-sizes ... --output-dir DIR");
-	if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0) {
-		(void)rfl_where_key(&at, "schema");
-		return rfl_where_fail(&at, err, "must be \"" SCHEMA "\"");
-	}
-	if ((rc = only_keys(&at, root, keys, err)) ||
-	    (rc = need(&at, root, "models", JSON_ARRAY, &models, err)) ||
-	    json_array_size(models) == 0 ||
-	    (rc = need(&at, root, "convention", JSON_OBJECT, &convention, err)))
-		return rc;
-	mark = rfl_where_key(&at, "convention");
-	if ((rc = read_convention(f, &at, convention, err)))
-		return rc;
-	rfl_where_up(&at, mark);
-	(void)rfl_where_key(&at, "models");
-	f->nmodels = json_array_size(models);
-	f->models = rfl_arena_array(f->arena, f->nmodels, sizeof(*f->models));
-	rc = rfl_arena_check(f->arena, f->path, err);
-	for (size_t i = 0; i < f->nmodels && rc == RFL_OK; i++) {
-		mark = rfl_where_index(&at, i);
-		rc = read_model(f, &at, json_array_get(models, i), &f->models[i], err);
-		rfl_where_up(&at, mark);
-	}
-	return rc;
-}
+static const struct rfl_member of_file[] = {
+	{ "schema", RFL_CHECKED(TEXT) },
+	SKIPPED("version"),
+	SKIPPED("by"),
+	{ OTHER("convention", read_convention, 0), .must = true },
+	{ "models", RFL_MEMBERS(OTHER, struct rfl_work_file, models, nmodels), .must = true,
+	  .read = read_model },
+	SKIPPED("roof"),
+	{ .key = NULL },
+};
 
 enum rfl_rc rfl_work_file_load(const char *path, struct rfl_work_file **ret, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_work_file *f = rfl_arena_array(arena, 1, sizeof(*f));
+	struct rfl_bind b = { .err = err };
+	struct rfl_work_file *f;
 	json_t *root = NULL;
-	enum rfl_rc rc = rfl_arena_check(arena, path, err);
+	enum rfl_rc rc = rfl_json_load(path, &root, err);
 
-	if (rc || (rc = rfl_json_load(path, &root, err)))
-		goto done;
-	f->arena = arena;
-	f->path = rfl_arena_strdup(arena, path);
-	if ((rc = rfl_arena_check(arena, path, err)) || (rc = read_root(f, root, err)))
-		goto done;
-	*ret = f;
-	arena = NULL;
-done:
-	rfl_arena_free(arena);
+	if (rc)
+		return rc;
+	b.arena = rfl_arena_new();
+	f = rfl_arena_array(b.arena, 1, sizeof(*f));
+	f->arena = b.arena;
+	f->path = rfl_arena_strdup(b.arena, path);
+	rfl_where_begin(&b.at, path, "");
+	/* An older summary has forward MACs per sample and no schema. */
+	if (!json_object_get(root, "schema"))
+		rfl_bind_refuse(&b, "is not a summary of 'roofline complexity' (no \"schema\"); "
+				    "forward MACs per sample do not determine the FLOPs and "
+				    "bytes of a training step. Create one with roofline "
+				    "complexity --models ... --batch-sizes ... --output-dir DIR");
+	else
+		rfl_bind_schema(&b, root, SCHEMA, "a summary of 'roofline complexity'");
+	rfl_bind_read(&b, root, of_file, f);
 	json_decref(root);
-	return rc;
+	if (b.rc)
+		rfl_arena_free(b.arena);
+	else
+		*ret = f;
+	return b.rc;
 }
 
 void rfl_work_file_free(struct rfl_work_file *file)
@@ -414,14 +387,17 @@ static enum rfl_rc count_net(const struct plan *p, struct counted *ret, struct r
 				q->attention);
 	if (p->scope == RFL_SCOPE_STEP)
 		options.optimizer = (enum rfl_optimizer_kind)p->optimizer;
-	if ((rc = rfl_zoo_build(q->model, &sizes, &ret->net, err)) ||
+	if (q->net_file && !rfl_file_exists(q->net_file))
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no such file", q->net_file);
+	if ((rc = q->net_file ? rfl_net_load(q->net_file, &ret->net, err)
+			      : rfl_zoo_build(q->model, &sizes, &ret->net, err)) ||
 	    (rc = rfl_count_net(ret->net, &options, &ret->count, err)))
 		return rc;
 	ret->recomputes = ret->count->total.macs[RFL_PASS_RECOMPUTE] > 0;
 	return RFL_OK;
 }
 
-/* Replace the FLOPs by those of another counter, which counts the forward pass. */
+/* Replace the FLOPs by another tool's, which counts the forward pass. */
 static enum rfl_rc count_as_peer(const struct plan *p, const struct counted *c,
 				 const struct scope scopes[SCOPES], struct rfl_work *ret,
 				 struct rfl_err *err)
@@ -496,10 +472,10 @@ static void add_cost(const struct plan *p, const struct rfl_cost *cost, struct r
 	to->flops += times * flops_of(p, 2 * (double)cost->macs[RFL_PASS_FORWARD], 2 * macs);
 }
 
-enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_work_layers *ret,
-				  struct rfl_err *err)
+enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_arena *arena,
+				  struct rfl_work_layers *ret, struct rfl_err *err)
 {
-	struct rfl_work_layers l = { .arena = rfl_arena_new() };
+	struct rfl_work_layers l = { .n = 0 };
 	struct counted c = { .net = NULL };
 	struct plan p;
 	size_t n = 0;
@@ -508,18 +484,15 @@ enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_wor
 	if ((rc = plan_of(q, &p, err)) || (rc = count_net(&p, &c, err)))
 		goto done;
 	n = (size_t)c.count->nnodes + 2;
-	l.layers = rfl_arena_array(l.arena, n, sizeof(*l.layers));
-	for (int i = 0; l.layers && i < c.count->nnodes; i++) {
+	l.layers = rfl_arena_array(arena, n, sizeof(*l.layers));
+	for (int i = 0; i < c.count->nnodes; i++) {
 		const int len = rfl_op_layer_name(&c.net->nodes[i], NULL, 0);
-		char *name = rfl_arena_array(l.arena, (size_t)len + 1, 1);
+		char *name = rfl_arena_array(arena, (size_t)len + 1, 1);
 
-		if (name)
-			(void)rfl_op_layer_name(&c.net->nodes[i], name, (size_t)len + 1);
+		(void)rfl_op_layer_name(&c.net->nodes[i], name, (size_t)len + 1);
 		l.layers[i].name = name;
 		add_cost(&p, &c.count->nodes[i], &l.layers[i]);
 	}
-	if ((rc = rfl_arena_check(l.arena, "points", err)))
-		goto done;
 	l.layers[n - 2].name = "loss";
 	add_cost(&p, &c.count->loss, &l.layers[n - 2]);
 	l.layers[n - 1].name = "opt";
@@ -542,29 +515,20 @@ enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_wor
 	}
 	l.flops_source = source_of(&p, c.recomputes);
 	*ret = l;
-	l.arena = NULL;
 done:
 	counted_fini(&c);
-	rfl_arena_free(l.arena);
 	return rc;
 }
 
-void rfl_work_layers_fini(struct rfl_work_layers *layers)
+/* Return a difference between the step counted in the file and the run's step. NULL: none. A study
+ * has one file, but may run several precisions, optimizers and attention implementations. */
+static const char *other_step(const struct rfl_work_file *f, const struct plan *p)
 {
-	rfl_arena_free(layers->arena);
-	*layers = (struct rfl_work_layers){ .n = 0 };
-}
-
-/* Return a difference between the work counted in the file and that of the run. NULL: none. */
-static const char *other_convention(const struct rfl_work_file *f, const struct plan *p)
-{
-	if (f->unlike)
-		return f->unlike;
 	if (!p->stored || rfl_dtype_bytes(p->dtype) != rfl_dtype_bytes(f->dtype) ||
 	    p->master_weights != f->master_weights)
 		return "another precision";
 	if (p->attention < 0 || p->attention != f->attention)
-		return "another form of attention";
+		return "another attention implementation";
 	if (p->scope == RFL_SCOPE_STEP && p->optimizer != f->optimizer)
 		return "another optimizer";
 	if (p->scope == RFL_SCOPE_STEP && p->q->grad_clip)
@@ -602,7 +566,7 @@ static const char *take(const struct rfl_work_file *f, const struct plan *p, str
 			lacks = "fused attention";
 	}
 	if (!lacks)
-		lacks = other_convention(f, p);
+		lacks = f->unlike ? f->unlike : other_step(f, p);
 	if (lacks)
 		return lacks;
 	for (size_t i = 0; i < m->nbatches && !scopes; i++)
@@ -622,7 +586,7 @@ static const char *take(const struct rfl_work_file *f, const struct plan *p, str
 static RFL_PRINTF(4, 5) void note_once(struct rfl_buf *notes, const struct rfl_work_file *f,
 				       const struct rfl_work_query *q, const char *fmt, ...)
 {
-	struct rfl_buf line = { .len = 0 };
+	RFL_AUTO(buf) line = { .len = 0 };
 	va_list ap;
 
 	rfl_buf_printf(&line, "%s: %s at batch %lld, %s: the file has ", f->path, q->model,
@@ -633,14 +597,14 @@ static RFL_PRINTF(4, 5) void note_once(struct rfl_buf *notes, const struct rfl_w
 	rfl_buf_putc(&line, '\n');
 	if (!strstr(rfl_buf_str(notes), rfl_buf_str(&line)))
 		rfl_buf_puts(notes, rfl_buf_str(&line));
-	rfl_buf_fini(&line);
 }
 
 enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work_file *f,
 			   struct rfl_buf *notes, struct rfl_work *ret, struct rfl_err *err)
 {
 	const struct rfl_zoo_model *model = NULL;
-	const bool known = rfl_zoo_find(q->model, &model, NULL) == RFL_OK;
+	const bool known = q->net_file ? rfl_file_exists(q->net_file)
+				       : rfl_zoo_find(q->model, &model, NULL) == RFL_OK;
 	struct rfl_work own = { .flops = NAN }, file = { .flops = NAN };
 	const char *lacks = "no file";
 	struct plan p;
@@ -655,12 +619,16 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 				"model '%s' is unknown to this program, and %s has no counts for "
 				"it at batch %lld: %s",
 				q->model, f->path, (long long)q->batch, lacks);
+	if (lacks && !known && q->net_file)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"model '%s' is a network file, and there is no copy of it%s%s",
+				q->model, *q->net_file ? ": " : "", q->net_file);
 	if (lacks && !known)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"model '%s' is unknown; use one listed by 'roofline list models'",
 				q->model);
 	*ret = lacks ? own : file;
-	if (f && lacks)
+	if (f && lacks && (f->unlike || !other_step(f, &p)))
 		note_once(notes, f, q, "%s; counts from the network are used", lacks);
 	if (lacks || !known)
 		return RFL_OK;

@@ -36,6 +36,8 @@ struct rfl_work_query {
 	/** Use the FLOPs of a forward pass as another counter prints them; NULL: counted. Training
 	 * then needs a factor. */
 	const struct rfl_peer *as;
+	/** A network file (roofline.net/1) that is the model; "": not at hand; NULL: the zoo's. */
+	const char *net_file;
 };
 
 struct rfl_work {
@@ -57,15 +59,14 @@ struct rfl_work_layers {
 	size_t n;
 	struct rfl_work_layer *layers; /**< sorted by name */
 	const char *flops_source;      /**< a string literal */
-	struct rfl_arena *arena;       /**< owns everything above */
 };
 
 /** Count the layers of a step from the network; their FLOPs and unfused and fused bytes add up to
- * those of rfl_work_count(). @param ret  set on success only; release with rfl_work_layers_fini()
- */
-enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *query, struct rfl_work_layers *ret,
-				  struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_work_layers_fini(struct rfl_work_layers *layers);
+ * the result of rfl_work_count().
+ * @param arena  gets the layers
+ * @param ret    set on success only */
+enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *query, struct rfl_arena *arena,
+				  struct rfl_work_layers *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** A file written by `roofline complexity`. */
 struct rfl_work_file;
@@ -74,6 +75,7 @@ struct rfl_work_file;
 enum rfl_rc rfl_work_file_load(const char *path, struct rfl_work_file **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_work_file_free(struct rfl_work_file *file); /* accepts NULL */
+RFL_AUTOPTR_TYPE(work_file, free);
 
 /**
  * Count a step.
@@ -81,7 +83,7 @@ void rfl_work_file_free(struct rfl_work_file *file); /* accepts NULL */
  * they are compared with the network if the program knows the model.
  * @param notes  one line per disagreement is appended
  * @return RFL_OK; RFL_EMISSING: neither the file nor the program knows the model; RFL_EINVAL:
- * unsupported mode, precision or optimizer; RFL_EOVERFLOW; RFL_ENOMEM
+ * unsupported mode, precision or optimizer; RFL_EOVERFLOW
  */
 enum rfl_rc rfl_work_count(const struct rfl_work_query *query, const struct rfl_work_file *file,
 			   struct rfl_buf *notes, struct rfl_work *ret,
