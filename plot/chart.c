@@ -1,181 +1,128 @@
-/* chart.c - builds a chart of series and rows, and has gnuplot draw it. */
+/* chart.c - builds a chart of series and rows, and writes its numbers as a gnuplot script. */
 #include "plot/chart.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/proc.h"
-#include "base/text.h"
-
-#define TIMEOUT_S 60.0
-
-const char *const rfl_chart_formats[] = { "png", "svg", "pdf", NULL };
+#include "base/alloc.h"
+#include "base/num.h"
 
 struct rfl_chart *rfl_chart_new(const char *stem, const char *env)
 {
-	struct rfl_chart *c = calloc(1, sizeof(*c));
 	struct rfl_scene *s = rfl_scene_new(RFL_CHART_WIDTH, RFL_CHART_HEIGHT);
+	struct rfl_chart *c = rfl_arena_array(s->arena, 1, sizeof(*c));
 
-	if (!c || !s) {
-		rfl_scene_free(s);
-		free(c);
-		return NULL;
-	}
 	c->scene = s;
 	c->stem = rfl_scene_printf(s, "%s_%s", stem, env);
 	c->title = c->subtitle = c->note = "";
-	for (size_t i = 0; i < RFL_CHART_PANELS; i++)
+	for (size_t i = 0; i < RFL_CHART_PANELS; i++) {
 		c->panels[i].x = c->panels[i].y = (struct rfl_chart_axis){ .lo = NAN, .hi = NAN };
+		c->panels[i].x.title = c->panels[i].y.title = "";
+	}
 	return c;
-}
-
-void rfl_chart_free(struct rfl_chart *c)
-{
-	if (c)
-		rfl_scene_free(c->scene);
-	free(c);
 }
 
 struct rfl_chart_series *rfl_chart_series(struct rfl_chart *c, size_t panel, const char *name)
 {
 	struct rfl_chart_panel *p = &c->panels[panel];
-	struct rfl_chart_series *s;
 
 	for (size_t i = 0; i < p->n; i++)
 		if (strcmp(p->series[i].name, name) == 0)
 			return &p->series[i];
-	if (rfl_scene_grow(c->scene, &p->series, p->n, 1, &p->cap, sizeof(*s)))
-		s = &p->series[p->n++];
-	else
-		s = &c->scratch;
-	*s = (struct rfl_chart_series){ .name = name };
-	return s;
+	rfl_arena_reserve(c->scene->arena, &p->series, &p->cap, p->n + 1);
+	p->series[p->n] = (struct rfl_chart_series){ .name = name };
+	return &p->series[p->n++];
 }
 
 void rfl_chart_add(struct rfl_chart *c, struct rfl_chart_series *s, struct rfl_chart_row row)
 {
-	if (!rfl_scene_grow(c->scene, &s->rows, s->n, 1, &s->cap, sizeof(row)))
-		return;
+	rfl_arena_reserve(c->scene->arena, &s->rows, &s->cap, s->n + 1);
 	s->rows[s->n++] = row;
 	s->has_value |= !isnan(row.y);
 	s->has_bars |= !isnan(row.lo);
 	s->has_crossed |= row.n == 0;
 }
 
-/* Run gnuplot with a script on its standard input, without its startup files, GNUTERM and the
- * locale. */
-static enum rfl_rc run_gnuplot(const char *arg, const struct rfl_buf *script, const char *data_dir,
-			       struct rfl_proc_result *ret, struct rfl_err *err)
+/* ---- the script ---- */
+
+/* Write a text as a gnuplot string in single quotes, which has no escapes. Single quotes are
+ * written in double quotes: gnuplot misreads a doubled one at the beginning of a string. */
+static void put_text(struct rfl_buf *out, const char *before, const char *text, const char *after)
 {
-	char fonts[4096];
-	const char *const argv[] = { "gnuplot", "-d", arg, NULL };
-	const char *const env[] = { "GNUTERM=unknown", "LC_ALL=C.UTF-8", data_dir ? fonts : NULL,
-				    NULL };
-	const struct rfl_proc_spec spec = {
-		.argv = argv,
-		.env = env,
-		.input = script->data,
-		.input_len = script->len,
-		.capture_stdout = true,
-		.capture_stderr = true,
-		.timeout_s = TIMEOUT_S,
-	};
-	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc;
-
-	if (data_dir) /* fontconfig looks for fonts in $XDG_DATA_HOME/fonts */
-		(void)snprintf(fonts, sizeof(fonts), "XDG_DATA_HOME=%s", data_dir);
-	rc = rfl_proc_run(&spec, ret, &why);
-	if (rc == RFL_EUNAVAILABLE)
-		return rfl_fail(err, rc, why.native,
-				"gnuplot: not found in PATH; install the package gnuplot-nox to "
-				"draw charts");
-	return rc == RFL_OK ? rc : rfl_fail(err, rc, why.native, "%s", why.msg);
-}
-
-enum rfl_rc rfl_chart_probe(struct rfl_buf *version, struct rfl_err *err)
-{
-	const struct rfl_buf none = { .data = NULL };
-	struct rfl_proc_result result = { .started = false };
-	enum rfl_rc rc = run_gnuplot("--version", &none, NULL, &result, err);
-
-	if (rc == RFL_OK && (!result.exited || result.exit_code != 0))
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			      "'gnuplot --version' failed; reinstall the package gnuplot-nox");
-	if (rc == RFL_OK && version) { /* "gnuplot 5.4 patchlevel 4" */
-		const char *text = rfl_buf_str(&result.out);
-
-		text += strncmp(text, "gnuplot ", 8) == 0 ? 8 : 0;
-		rfl_buf_append(version, text, strcspn(text, "\n"));
+	rfl_buf_printf(out, "%s'", before);
+	for (; *text; text++) {
+		if (*text == '\'')
+			rfl_buf_puts(out, "'.\"'\".'");
+		else
+			rfl_buf_putc(out,
+				     (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 	}
-	rfl_proc_result_fini(&result);
-	return rc;
+	rfl_buf_printf(out, "'%s", after);
 }
 
-/* Whether the output is a complete picture. */
-static bool is_picture(const char *format, const struct rfl_buf *b)
+static void put_data(const struct rfl_chart *c, struct rfl_buf *out)
 {
-	const struct rfl_span span = { .at = rfl_buf_str(b), .len = b->len };
+	for (size_t i = 0; i < c->npanels; i++)
+		for (size_t k = 0; k < c->panels[i].n; k++) {
+			const struct rfl_chart_series *s = &c->panels[i].series[k];
 
-	if (b->failed)
-		return false;
-	if (strcmp(format, "png") == 0)
-		return rfl_span_starts(span, "\x89PNG") && span.len > 12 &&
-		       memcmp(span.at + span.len - 8, "IEND", 4) == 0;
-	if (strcmp(format, "pdf") == 0)
-		return rfl_span_starts(span, "%PDF") && rfl_span_ends(span, "%%EOF\n");
-	return rfl_span_starts(span, "<?xml") && rfl_span_has(span, "</svg>");
+			rfl_buf_printf(out, "# x y low high n\n$panel%zu_%zu << EOD\n", i + 1,
+				       k + 1);
+			for (const struct rfl_chart_row *r = s->rows; r < s->rows + s->n; r++) {
+				const double values[] = { r->x, r->y, r->lo, r->hi };
+				char text[RFL_NUM_MAX];
+
+				for (size_t v = 0; v < RFL_ARRAY_LEN(values); v++)
+					rfl_buf_printf(out, "%s ",
+						       isnan(values[v])
+							       ? "NaN"
+							       : rfl_num_exact(values[v], text));
+				rfl_buf_printf(out, "%zu\n", r->n);
+			}
+			rfl_buf_puts(out, "EOD\n");
+		}
 }
 
-/* Replace the time in a PDF file, so that the same input gives the same bytes. */
-static void fix_date(struct rfl_buf *pdf)
+static void put_plot(const struct rfl_chart *c, size_t i, struct rfl_buf *out)
 {
-	static const char key[] = "/CreationDate (D:", date[] = "20000101000000";
-	const struct rfl_span span = { .at = pdf->data, .len = pdf->len };
-	const size_t at = rfl_span_find(span, key) + strlen(key);
+	const struct rfl_chart_panel *d = &c->panels[i];
+	const char *before = "plot ";
 
-	if (at + strlen(date) < pdf->len)
-		memcpy(pdf->data + at, date, strlen(date));
+	put_text(out, "set xlabel ", c->nbars ? d->y.title : d->x.title, "\n");
+	put_text(out, "set ylabel ", c->nbars ? "" : d->y.title, "\nunset logscale\n");
+	if (d->x.log)
+		rfl_buf_printf(out, "set logscale x %d\n", d->x.log);
+	if (d->y.log)
+		rfl_buf_printf(out, "set logscale y %d\n", d->y.log);
+	for (size_t k = 0; k < c->nbars; k++) {
+		put_text(out, k ? ", " : "set yrange [] reverse\nset ytics (", c->bars[k].name, "");
+		rfl_buf_printf(out, " %zu%s", k, k + 1 == c->nbars ? ")\n" : "");
+	}
+	for (size_t k = 0; k < d->n; k++) {
+		if (!d->series[k].has_value) /* gnuplot would warn */
+			continue;
+		rfl_buf_printf(out, "%s$panel%zu_%zu using %s title ", before, i + 1, k + 1,
+			       c->nbars ? "(($3 + $4) / 2):1:3:4:($1 - 0.3):($1 + 0.3) with "
+					  "boxxyerror fillstyle solid"
+			       : d->series[k].has_bars ? "1:2:3:4 with yerrorlines"
+						       : "1:2 with linespoints");
+		put_text(out, "", d->series[k].name, "");
+		before = ", \\\n     ";
+	}
+	rfl_buf_puts(out, "\n");
 }
 
-enum rfl_rc rfl_chart_draw(const struct rfl_chart *c, const struct rfl_chart_spec *spec,
-			   const char *format, const char *script_path, struct rfl_buf *out,
-			   struct rfl_err *err)
+void rfl_chart_script(const struct rfl_chart *c, struct rfl_buf *out)
 {
-	struct rfl_proc_result r = { .started = false };
-	struct rfl_buf script;
-	char *said;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&script, 0);
-	if ((rc = rfl_chart_script(c, spec, &format, 1, false, &script, err)) ||
-	    (rc = run_gnuplot("-", &script, spec->data_dir, &r, err)))
-		goto done;
-	rfl_text_mask_from(&r.err, 0);
-	said = r.err.data;
-	for (size_t i = 0; said && i < r.err.len; i++)
-		said[i] = said[i] == '\n' || said[i] == '\t' ? ' ' : said[i];
-	if (said)
-		said += strspn(said, " ");
-	if (r.timed_out || !r.exited || r.exit_code != 0)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: gnuplot %s%s%s", script_path,
-			      r.timed_out ? "did not finish within a minute" : "failed",
-			      said && *said ? ": " : "", said ? said : "");
-	else if (!is_picture(format, &r.out))
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: gnuplot wrote no %s picture%s%s",
-			      script_path, format, said && *said ? ": " : "", said ? said : "");
-	if (rc)
-		goto done;
-	if (said && *said)
-		rfl_log(RFL_LOG_WARN, "%s: gnuplot: %s", script_path, said);
-	if (strcmp(format, "pdf") == 0)
-		fix_date(&r.out);
-	rfl_buf_append(out, r.out.data, r.out.len);
-	rc = rfl_buf_check(out, c->stem, err);
-done:
-	rfl_buf_fini(&script);
-	rfl_proc_result_fini(&r);
-	return rc;
+	rfl_buf_printf(out,
+		       "# The numbers of a chart. 'gnuplot %s.gp' draws them as %s_gnuplot.png.\n"
+		       "set encoding utf8\nset terminal pngcairo size 1200,800\n"
+		       "set output '%s_gnuplot.png'\n",
+		       c->stem, c->stem, c->stem);
+	put_data(c, out);
+	rfl_buf_printf(out, "set multiplot layout %zu,%d title ", (c->npanels + 1) / 2,
+		       c->npanels > 1 ? 2 : 1);
+	put_text(out, "", c->title, " noenhanced\nset key noenhanced\nset tics noenhanced\n");
+	for (size_t i = 0; i < c->npanels; i++)
+		put_plot(c, i, out);
+	rfl_buf_puts(out, "unset multiplot\n");
 }

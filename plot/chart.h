@@ -1,7 +1,6 @@
 /*
- * chart.h - charts drawn by gnuplot: a few panels of lines or bars, from the ledger, the step files
- * and the ceilings. A chart becomes one gnuplot script that contains its data and is kept next to
- * the picture: 'gnuplot FILE.gp' redraws it. The same chart gives the same script.
+ * chart.h - charts: a few panels of lines or bars, from the ledger, the step files and the
+ * ceilings. A chart is drawn as a scene, and its numbers are written as a gnuplot script.
  */
 #ifndef RFL_PLOT_CHART_H
 #define RFL_PLOT_CHART_H
@@ -19,8 +18,7 @@
 
 #define RFL_CHART_PANELS 4
 #define RFL_CHART_EDGES  8
-#define RFL_CHART_DASHES 5
-#define RFL_CHART_MARKS  8
+#define RFL_CHART_MARKS  8 /**< the first of enum rfl_marker */
 
 struct rfl_chart_row {
 	double x, y;
@@ -32,7 +30,7 @@ struct rfl_chart_row {
 struct rfl_chart_series {
 	const char *name;
 	int color;                /**< index in the palette */
-	int dash;                 /**< index of the dash pattern; odd: with outlined marks */
+	int dash;                 /**< index of the dash; odd: with outlined marks */
 	int marker;               /**< -1: none */
 	int every;                /**< rows from one mark to the next; 0: a mark on every row */
 	bool has_value, has_bars; /**< some row has a value, an error bar */
@@ -73,7 +71,7 @@ struct rfl_chart_bar {
 
 /** A chart. Its texts are data: they are printed and never executed. */
 struct rfl_chart {
-	struct rfl_scene *scene; /**< owns everything */
+	struct rfl_scene *scene; /**< owns everything, including this struct; has the drawing */
 	const char *stem;        /**< file name without suffix: letters, digits and _ */
 	const char *title, *subtitle, *note;
 	size_t nbars; /**< 0: lines */
@@ -81,16 +79,18 @@ struct rfl_chart {
 	struct rfl_chart_bar *bars;
 	size_t npanels;
 	struct rfl_chart_panel panels[RFL_CHART_PANELS]; /**< with equal series; one key for all */
-	struct rfl_chart_series scratch;
 };
 
-/** Create an empty chart. NULL if out of memory. */
+/** Create an empty chart. */
 struct rfl_chart *rfl_chart_new(const char *stem, const char *env) RFL_WARN_UNUSED;
 /** Accepts NULL. */
-void rfl_chart_free(struct rfl_chart *c);
+static inline void rfl_chart_free(struct rfl_chart *c)
+{
+	rfl_scene_free(c ? c->scene : NULL);
+}
+RFL_AUTOPTR_TYPE(chart, free);
 
-/** Find the series with this name, or add it. Never NULL: if out of memory, it is a scratch series
- * that is not drawn, and the scene has failed. */
+/** Find the series with this name, or add it. */
 struct rfl_chart_series *rfl_chart_series(struct rfl_chart *c, size_t panel, const char *name);
 void rfl_chart_add(struct rfl_chart *c, struct rfl_chart_series *s, struct rfl_chart_row row);
 
@@ -106,7 +106,7 @@ struct rfl_chart_input {
 	const struct rfl_runs *runs;       /**< with whole rows, unless the kind has an `axis` */
 	const struct rfl_peaks_env *peaks; /**< of a kind without a metric */
 	const char *env;                   /**< NULL: all, for a kind with `together` */
-	const char *dir; /**< folder of the files of runs; NULL: `folder` next to each ledger */
+	const char *dir; /**< directory of the files of runs; NULL: `folder` next to each ledger */
 };
 
 struct rfl_chart_runs;
@@ -138,38 +138,17 @@ const struct rfl_chart_kind *rfl_chart_find(const char *name) RFL_WARN_UNUSED;
 enum rfl_rc rfl_chart_make(const struct rfl_chart_kind *kind, const struct rfl_chart_input *in,
 			   struct rfl_chart **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Check that gnuplot can be executed. RFL_EUNAVAILABLE: the message says how to install it.
- * @param version  "5.4 patchlevel 4" is appended; may be NULL */
-enum rfl_rc rfl_chart_probe(struct rfl_buf *version, struct rfl_err *err) RFL_WARN_UNUSED;
-
 struct rfl_chart_spec {
 	double width, height; /**< in points; 0: the defaults. The height grows with the key */
-	double dpi;           /**< resolution of PNG; 0: 144 */
 	const char *style;    /**< one of rfl_plot_styles; NULL: the first */
-	const char *data_dir; /**< folder with fonts/; NULL: only the fonts of the system */
 };
 
-/** The formats of charts: "png", "svg", "pdf", NULL. */
-extern const char *const rfl_chart_formats[];
-
-/** The title and note of a chart if the style does not draw them; otherwise NULL. Owned by the
- * chart. */
-const char *rfl_chart_caption(const struct rfl_chart *c, const char *style);
-
-/** Append a script that draws the chart in each format.
- * @param to_files  write to STEM.FORMAT in the current folder, not to standard output */
-enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_spec *spec,
-			     const char *const *formats, size_t nformats, bool to_files,
-			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * Run gnuplot and append the picture.
- * @param script_path  file with the script, for messages
- * @return RFL_OK; RFL_EUNAVAILABLE without gnuplot; RFL_EFAILED with its messages if it fails or
- * writes no picture
- */
-enum rfl_rc rfl_chart_draw(const struct rfl_chart *c, const struct rfl_chart_spec *spec,
-			   const char *format, const char *script_path, struct rfl_buf *out,
+/** Draw a chart in its scene, instead of an earlier drawing. @return RFL_OK; RFL_EINVAL: it does
+ * not fit on a page; RFL_ENOTFOUND: no such style */
+enum rfl_rc rfl_chart_draw(struct rfl_chart *c, const struct rfl_chart_spec *spec,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Append a gnuplot script with the numbers, which draws them as STEM_gnuplot.png. */
+void rfl_chart_script(const struct rfl_chart *c, struct rfl_buf *out);
 
 #endif

@@ -1,12 +1,15 @@
 /* chart_epochs.c - a chart of training runs: loss, accuracy and time of training and test per
- * epoch. */
+ * epoch, and accuracy against the time of training. */
+#include <math.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/fields.h"
 #include "ledger/epochs.h"
 #include "plot/chart_runs.h"
 
 #define TIME  2  /* its panel */
+#define SPENT 3  /* the panel with the time of training, from its start, as x */
 #define MARKS 12 /* up to this number of epochs, each has a mark */
 
 /* The columns of a file, with the panel and the unit of each. The curve of the test is solid. */
@@ -22,6 +25,8 @@ static const struct {
 	{ RFL_EPOCH_AT_train_accuracy, "train", 1, 0.01 },
 	{ RFL_EPOCH_AT_test_s, "test", TIME, 1 },
 	{ RFL_EPOCH_AT_train_s, "train", TIME, 1 },
+	{ RFL_EPOCH_AT_test_accuracy, "test", SPENT, 0.01 },
+	{ RFL_EPOCH_AT_train_accuracy, "train", SPENT, 0.01 },
 };
 
 static enum rfl_rc read_run(const char *path, void *epochs, struct rfl_err *err)
@@ -36,25 +41,44 @@ static int by_number(const void *a, const void *b)
 	return (x->epoch > y->epoch) - (x->epoch < y->epoch);
 }
 
+/* The mean of a field over the repeats of an epoch. */
+static struct rfl_chart_row mean_of(const struct rfl_epoch *rows, size_t n,
+				    enum rfl_epoch_at column, double unit, double *values)
+{
+	for (size_t i = 0; i < n; i++)
+		values[i] = rfl_field_number(&rfl_epoch_fields[column], &rows[i]) / unit;
+	return rfl_chart__mean_row(values, n, (double)rows[0].epoch);
+}
+
 /* Add the mean and deviation of a curve over the repeats, epoch by epoch. */
 static void add_curve(struct rfl_chart *c, struct rfl_chart_series *s, const struct rfl_epochs *e,
 		      size_t curve)
 {
-	const struct rfl_field *f = &rfl_epoch_fields[curves[curve].column];
+	double *values = rfl_arena_array(c->scene->arena, e->n, sizeof(*values)), spent = 0;
+	int64_t due = 1; /* the times of all epochs before are in `spent` */
 
 	for (size_t i = 0, end; i < e->n; i = end) {
-		struct rfl_chart_mean m = { .n = 0 };
+		const struct rfl_epoch *rows = &e->rows[i];
+		struct rfl_chart_row row;
 
-		for (end = i; end < e->n && e->rows[end].epoch == e->rows[i].epoch; end++)
-			rfl_chart__mean_add(&m, rfl_field_number(f, &e->rows[end]) /
-							curves[curve].unit);
-		if (m.n > 0 && e->rows[i].epoch != RFL_UNKNOWN)
-			rfl_chart_add(c, s, rfl_chart__mean_row(&m, (double)e->rows[i].epoch));
+		for (end = i; end < e->n && e->rows[end].epoch == rows->epoch; end++)
+			;
+		if (rows->epoch == RFL_UNKNOWN)
+			continue;
+		row = mean_of(rows, end - i, curves[curve].column, curves[curve].unit, values);
+		if (curves[curve].panel == SPENT) {
+			spent += mean_of(rows, end - i, RFL_EPOCH_AT_train_s, 1, values).y;
+			if (rows->epoch != due++)
+				spent = NAN;
+			row.x = spent;
+		}
+		if (row.n > 0 && !isnan(row.x))
+			rfl_chart_add(c, s, row);
 	}
 	s->every = s->n > MARKS ? (int)(s->n / 6) + 1 : 0;
 }
 
-/* Add the curves of a configuration; its colour is that of its name. @return whether any loss
+/* Add the curves of a configuration; its colour follows from its name. @return whether any loss
  * or accuracy is known */
 static bool add_config(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
 		       struct rfl_epochs *e)
@@ -77,8 +101,8 @@ static bool add_config(struct rfl_chart_runs *of, const struct rfl_ledger_row *r
 
 enum rfl_rc rfl_chart__accuracy(struct rfl_chart_runs *of, struct rfl_err *err)
 {
-	static const char *const titles[] = { "Loss", "Accuracy (%)", "Time (s)" };
-	struct rfl_epochs e = { .n = 0 };
+	static const char *const titles[] = { "Loss", "Accuracy (%)", "Time (s)", "Accuracy (%)" };
+	RFL_AUTO(epochs) e = { .n = 0 };
 	struct rfl_chart *c = of->chart;
 	bool any = false;
 	enum rfl_rc rc = rfl_chart__begin(of, RFL_LEDGER_NCOLUMNS, err);
@@ -87,8 +111,8 @@ enum rfl_rc rfl_chart__accuracy(struct rfl_chart_runs *of, struct rfl_err *err)
 	c->npanels = RFL_ARRAY_LEN(titles);
 	c->panels[TIME].y.log = 10;
 	for (size_t i = 0; i < c->npanels; i++) {
-		c->panels[i].x.title = "Epoch";
-		c->panels[i].x.whole = true;
+		c->panels[i].x.title = i == SPENT ? "Training time (s)" : "Epoch";
+		c->panels[i].x.whole = i != SPENT;
 		c->panels[i].y.title = titles[i];
 	}
 	for (size_t i = 0; i < of->repeats->n && rc == RFL_OK; i++) {
@@ -107,6 +131,5 @@ enum rfl_rc rfl_chart__accuracy(struct rfl_chart_runs *of, struct rfl_err *err)
 				     : "; means of repeats, error bars: \xc2\xb1 one sample "
 				       "standard deviation");
 	rfl_chart__note_files(of);
-	rfl_epochs_fini(&e);
 	return rc;
 }

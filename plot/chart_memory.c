@@ -43,7 +43,7 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 {
 	static const char *const names[] = { "event", "phase", "peak_bytes", "predicted_bytes" };
 	const struct timeline *t = ctx;
-	struct rfl_csv *csv = NULL;
+	RFL_AUTOPTR(csv) csv = NULL;
 	int at[RFL_ARRAY_LEN(names)];
 	bool more = true;
 	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
@@ -63,7 +63,6 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 		add(t, phase, x, peak);
 		add(t, PHASES, x, predicted);
 	}
-	rfl_csv_close(csv);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
@@ -67,7 +68,7 @@ static const char *fact_words(struct rfl_scene *s, const struct rfl_fact *f,
 			      rfl_field_write(&rfl_ledger_fields[f->column], row, number));
 }
 
-/* The facts except model and batch that distinguish runs: "amp, 8 workers"; "" if none. */
+/* The fields except model and batch that distinguish runs: "amp, 8 workers"; "" if none. */
 static const char *way_of(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
 			  bool precision)
 {
@@ -106,8 +107,7 @@ static int index_of(struct rfl_scene *s, struct rfl_chart_list *list, const char
 	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->items[i], text) == 0)
 			return (int)i;
-	if (!rfl_scene_grow(s, &list->items, list->n, 1, &list->cap, sizeof(*list->items)))
-		return 0;
+	rfl_arena_reserve(s->arena, &list->items, &list->cap, list->n + 1);
 	list->items[list->n] = text;
 	return (int)list->n++;
 }
@@ -120,8 +120,8 @@ static void choose_colors(struct rfl_chart_runs *of)
 	struct rfl_chart_list ways = { .n = 0 }, precisions = { .n = 0 };
 	bool named = true;
 
-	of->batches = rfl_scene_array(of->scene, r->n, sizeof(*of->batches));
-	for (size_t i = 0; of->batches && i < r->n; i++) {
+	of->batches = rfl_arena_array(of->scene->arena, r->n, sizeof(*of->batches));
+	for (size_t i = 0; i < r->n; i++) {
 		const struct rfl_ledger_row *row = r->configs[i].row;
 		const char *way;
 
@@ -136,7 +136,7 @@ static void choose_colors(struct rfl_chart_runs *of)
 		(void)index_of(of->scene, &ways, way);
 		of->batches[of->nbatches++] = row->batch;
 	}
-	if (!of->batches || of->models.n > RFL_MARKER_COUNT)
+	if (of->models.n > RFL_MARKER_COUNT)
 		of->by = RFL_BY_MODEL;
 	else if (precisions.n > 1 && precisions.n <= RFL_THEME_COLORS)
 		of->by = RFL_BY_PRECISION;
@@ -155,7 +155,7 @@ void rfl_chart__look_as(struct rfl_chart_runs *of, const char *color, const char
 {
 	s->color = index_of(of->scene, &of->colors, color);
 	s->dash = index_of(of->scene, &of->dashes, dash);
-	s->marker = s->color + s->dash / RFL_CHART_DASHES;
+	s->marker = s->color + s->dash / RFL_DASH_COUNT;
 }
 
 void rfl_chart__look(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
@@ -192,13 +192,11 @@ enum rfl_rc rfl_chart__read(struct rfl_chart_runs *of, const struct rfl_repeats_
 
 	for (size_t k = 0; rfl_chart__has(of, c) && k < c->n && rc == RFL_OK; k++) {
 		const char *path = NULL; /* NULL: a row of another program */
-		struct rfl_buf out;
+		RFL_AUTO(buf) out = { .len = 0 };
 
-		rfl_buf_init(&out, 0);
 		if (rfl_runs_beside(of->in->runs, c->runs[k].run, of->in->dir, of->kind->folder,
 				    &out))
 			path = rfl_scene_printf(of->scene, "%s", rfl_buf_str(&out));
-		rfl_buf_fini(&out);
 		if (path && rfl_file_exists(path)) {
 			rc = read(path, ctx, err);
 			of->found++;
@@ -231,37 +229,32 @@ void rfl_chart__note_files(struct rfl_chart_runs *of)
 				of->lost == 1 ? " has" : "s have", of->kind->folder);
 }
 
-void rfl_chart__mean_add(struct rfl_chart_mean *m, double value)
+struct rfl_chart_row rfl_chart__mean_row(double *values, size_t n, double x)
 {
-	const double before = value - m->mean;
+	struct rfl_stats stats;
+	size_t kept = 0;
 
-	if (isnan(value))
-		return;
-	m->mean += before / ++m->n;
-	m->squares += before * (value - m->mean);
-}
-
-struct rfl_chart_row rfl_chart__mean_row(const struct rfl_chart_mean *m, double x)
-{
-	const double mean = m->n > 0 ? m->mean : (double)NAN;
-	const double std = m->n > 1 ? sqrt(m->squares / (m->n - 1)) : (double)NAN;
-
-	return (struct rfl_chart_row){
-		.x = x, .y = mean, .lo = mean - std, .hi = mean + std, .n = (size_t)m->n
-	};
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(values[i]))
+			values[kept++] = values[i];
+	stats = rfl_stats_of(values, kept);
+	return (struct rfl_chart_row){ .x = x,
+				       .y = stats.mean,
+				       .lo = stats.mean - stats.std,
+				       .hi = stats.mean + stats.std,
+				       .n = kept };
 }
 
 struct rfl_chart_row rfl_chart__mean(const struct rfl_chart_runs *of,
 				     const struct rfl_repeats_config *c, enum rfl_ledger_at column,
 				     double x)
 {
-	struct rfl_chart_mean m = { .n = 0 };
+	double *values = rfl_arena_array(of->scene->arena, c->n, sizeof(*values));
 
 	for (size_t k = 0; k < c->n; k++)
-		rfl_chart__mean_add(&m,
-				    rfl_field_number(&rfl_ledger_fields[column],
-						     rfl_runs_row(of->in->runs, c->runs[k].run)));
-	return rfl_chart__mean_row(&m, x);
+		values[k] = rfl_field_number(&rfl_ledger_fields[column],
+					     rfl_runs_row(of->in->runs, c->runs[k].run));
+	return rfl_chart__mean_row(values, c->n, x);
 }
 
 static int by_text(const void *a, const void *b)
@@ -273,11 +266,11 @@ static int by_text(const void *a, const void *b)
 static bool names_repeat(struct rfl_chart_runs *of)
 {
 	const struct rfl_repeats *r = of->repeats;
-	const char **names = rfl_scene_array(of->scene, r->n, sizeof(*names));
+	const char **names = rfl_arena_array(of->scene->arena, r->n, sizeof(*names));
 	char number[RFL_NUM_MAX];
 	size_t n = 0;
 
-	for (size_t i = 0; names && i < r->n; i++)
+	for (size_t i = 0; i < r->n; i++)
 		if (rfl_chart__has(of, &r->configs[i]))
 			names[n++] = rfl_scene_printf(
 				of->scene, "%s %s", rfl_chart__name(of, r->configs[i].row, true),
@@ -358,7 +351,7 @@ static bool look_alike(const struct rfl_chart *c, const struct rfl_chart_series 
 		       const struct rfl_chart_series *b, bool dashed)
 {
 	const int colors = c->nramp ? (int)c->nramp : RFL_THEME_COLORS;
-	const int dashes = a->n > 1 && b->n > 1 ? RFL_CHART_DASHES : 2; /* of a mark: outlines */
+	const int dashes = a->n > 1 && b->n > 1 ? RFL_DASH_COUNT : 2; /* of a mark: outlines */
 	const int x = dashed ? a->dash : a->marker, y = dashed ? b->dash : b->marker;
 
 	return a->color % colors == b->color % colors && a->dash % dashes == b->dash % dashes &&
@@ -410,7 +403,34 @@ static bool has_place(const struct rfl_chart_axis *a, double value, size_t lost[
 	return positive && fits;
 }
 
-/* Remove the values that their axis cannot show, then the panels without any, and note both.
+/* Whether a panel has values at two places of its x-axis. */
+static bool has_course(const struct rfl_chart *c)
+{
+	bool two = c->nbars > 0;
+
+	for (size_t k = 0; k < c->npanels; k++) {
+		double first = NAN;
+
+		for (size_t i = 0; i < c->panels[k].n; i++)
+			for (size_t j = 0; j < c->panels[k].series[i].n; j++) {
+				const double x = c->panels[k].series[i].rows[j].x;
+
+				first = isnan(first) ? x : first;
+				two = two || x != first;
+			}
+	}
+	return two;
+}
+
+static int by_x(const void *a, const void *b)
+{
+	const struct rfl_chart_row *x = a, *y = b;
+
+	return x->x != y->x ? (x->x < y->x ? -1 : 1) : (x->y > y->y) - (x->y < y->y);
+}
+
+/* Remove the values that their axis cannot show, then the panels without any, and note both; sort
+ * the others.
  * @return whether any value is left */
 static bool keep_drawable(struct rfl_chart *c)
 {
@@ -438,11 +458,13 @@ static bool keep_drawable(struct rfl_chart *c)
 					row.lo = row.hi = NAN;
 				rfl_chart_add(c, s, row);
 			}
+			if (s->n)
+				qsort(s->rows, s->n, sizeof(*s->rows), by_x);
 			any |= s->has_value;
 		}
 		if (any)
 			c->panels[kept++] = *p;
-		else
+		else if (!strstr(empty, p->y.title))
 			empty = rfl_words_join(c->scene, empty, ", ", p->y.title);
 	}
 	for (int i = 0; i < 2; i++)
@@ -463,8 +485,6 @@ enum rfl_rc rfl_chart_make(const struct rfl_chart_kind *kind, const struct rfl_c
 	struct rfl_chart_runs of = { .kind = kind, .in = in, .repeats = in->repeats, .chart = c };
 	enum rfl_rc rc;
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
 	of.scene = c->scene;
 	c->title = rfl_scene_printf(c->scene, "%s%s%s", kind->title, in->env ? ": " : "",
 				    in->env ? in->env : "");
@@ -475,6 +495,12 @@ enum rfl_rc rfl_chart_make(const struct rfl_chart_kind *kind, const struct rfl_c
 				"%s%sno value has a place on the axes of a chart: all are 0 or "
 				"less, or out of range",
 				in->env ? in->env : "", in->env ? ": " : "");
+		else if (!has_course(c))
+			rc = rfl_fail(err, RFL_EMISSING, 0,
+				      "%s%sall values are at one place of the axis '%s'; a chart "
+				      "needs two or more",
+				      in->env ? in->env : "", in->env ? ": " : "",
+				      c->panels[0].x.title);
 		tell_apart(c);
 	}
 	if (rc == RFL_OK)
@@ -485,20 +511,6 @@ enum rfl_rc rfl_chart_make(const struct rfl_chart_kind *kind, const struct rfl_c
 }
 
 /* ---- a quantity against the batch size ---- */
-
-static int by_x(const void *a, const void *b)
-{
-	const struct rfl_chart_row *x = a, *y = b;
-
-	return (x->x > y->x) - (x->x < y->x);
-}
-
-void rfl_chart__sort(struct rfl_chart_panel *p)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (p->series[i].n)
-			qsort(p->series[i].rows, p->series[i].n, sizeof(*p->series[i].rows), by_x);
-}
 
 void rfl_chart__drop_empty(struct rfl_chart_panel *p)
 {
@@ -532,7 +544,7 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 	for (const struct rfl_repeats_config *config = of->repeats->configs;
 	     config < of->repeats->configs + of->repeats->n; config++) {
 		const double batch = (double)config->row->batch;
-		struct rfl_chart_mean m = { .n = 0 };
+		double *values = rfl_arena_array(c->scene->arena, config->n, sizeof(*values));
 		struct rfl_chart_series *s;
 		struct rfl_chart_row row;
 
@@ -541,11 +553,11 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 			continue;
 		/* a report has the repeats of another metric, but whole rows */
 		for (size_t k = 0; other && k < config->n; k++)
-			rfl_chart__mean_add(&m, rfl_ledger_metric_value(
-							other, rfl_runs_row(of->in->runs,
-									    config->runs[k].run)) /
-							unit);
-		row = rfl_chart__mean_row(&m, batch);
+			values[k] =
+				rfl_ledger_metric_value(
+					other, rfl_runs_row(of->in->runs, config->runs[k].run)) /
+				unit;
+		row = rfl_chart__mean_row(values, other ? config->n : 0, batch);
 		if (!other) {
 			const double mean = config->stats.mean / unit;
 			const double std = config->stats.std / unit;
@@ -554,11 +566,12 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 			row = (struct rfl_chart_row){ batch, mean, mean - std, mean + std,
 						      config->n };
 		}
+		if (row.n == 0)
+			continue;
 		s = rfl_chart_series(c, 0, rfl_chart__name(of, config->row, false));
 		rfl_chart__look(of, config->row, s);
 		rfl_chart_add(c, s, row);
 	}
-	rfl_chart__sort(&c->panels[0]);
 	if (of->most == 1 && given)
 		rfl_chart__note(c, "One table row per point; error bars: \xc2\xb1 the standard "
 				   "deviation in the table.");
@@ -649,7 +662,7 @@ enum rfl_rc rfl_chart__phases(struct rfl_chart_runs *of, struct rfl_err *err)
 	c->panels[0].y.zero = true;
 	for (size_t k = 0; k < RFL_ARRAY_LEN(phases); k++)
 		rfl_chart_series(c, 0, phases[k].name)->color = (int)k;
-	for (size_t i = 0; i < of->repeats->n && !c->scene->failed; i++) {
+	for (size_t i = 0; i < of->repeats->n; i++) {
 		const struct rfl_repeats_config *config = &of->repeats->configs[i];
 		double end;
 
@@ -660,12 +673,12 @@ enum rfl_rc rfl_chart__phases(struct rfl_chart_runs *of, struct rfl_err *err)
 			lost++;
 			continue;
 		}
-		if (rfl_scene_grow(c->scene, &c->bars, c->nbars, 1, &cap, sizeof(*c->bars)))
-			c->bars[c->nbars++] = (struct rfl_chart_bar){
-				.name = rfl_chart__name(of, config->row, true),
-				.end = rfl_scene_printf(c->scene, "%s ms per step",
-							rfl_words_number(c->scene, end)),
-			};
+		rfl_arena_reserve(c->scene->arena, &c->bars, &cap, c->nbars + 1);
+		c->bars[c->nbars++] = (struct rfl_chart_bar){
+			.name = rfl_chart__name(of, config->row, true),
+			.end = rfl_scene_printf(c->scene, "%s ms per step",
+						rfl_words_number(c->scene, end)),
+		};
 	}
 	if (c->nbars == 0)
 		return rfl_fail(err, RFL_EMISSING, 0,

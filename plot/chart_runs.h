@@ -21,7 +21,7 @@ struct rfl_chart_runs {
 	struct rfl_chart *chart;
 	struct rfl_scene *scene; /**< of the chart */
 
-	/** column of the x-axis, which is not part of names; RFL_LEDGER_NCOLUMNS: none */
+	/** column of the x-axis, omitted from the names of series; RFL_LEDGER_NCOLUMNS: none */
 	enum rfl_ledger_at across;
 	struct rfl_facts_apart apart; /**< `differs`: between the runs of one environment */
 	/** What the colour shows, as in rooflines: the precision if it varies, else the batch if
@@ -46,7 +46,7 @@ enum rfl_rc rfl_chart__accuracy(struct rfl_chart_runs *of, struct rfl_err *err);
 enum rfl_rc rfl_chart__timeline(struct rfl_chart_runs *of, struct rfl_err *err);
 enum rfl_rc rfl_chart__bandwidth(struct rfl_chart_runs *of, struct rfl_err *err);
 
-/** Compare the runs of the environment, choose their colours, and write the subtitle, the facts
+/** Compare the runs of the environment, choose their colours, and write the subtitle, the fields
  * that all share. RFL_EMISSING without runs. */
 enum rfl_rc rfl_chart__begin(struct rfl_chart_runs *of, enum rfl_ledger_at across,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
@@ -59,16 +59,12 @@ void rfl_chart__note_lost(struct rfl_chart *c, size_t lost, const char *what);
 /** Remove the series without rows. */
 void rfl_chart__drop_empty(struct rfl_chart_panel *p);
 
-/** Sort the rows of all series of a panel by x. */
-void rfl_chart__sort(struct rfl_chart_panel *p);
-
 /** Whether a configuration is of the environment of the chart, and whether it is drawn: it also has
  * runs. */
 bool rfl_chart__is_of(const struct rfl_chart_runs *of, const struct rfl_repeats_config *c);
 bool rfl_chart__has(const struct rfl_chart_runs *of, const struct rfl_repeats_config *c);
 
-/** "ResNet-50, amp, 8 workers": the model and the facts that differ; or "ResNet-50, batch 8".
- */
+/** "ResNet-50, amp, 8 workers": model and fields that differ; or "ResNet-50, batch 8". */
 const char *rfl_chart__name(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
 			    bool batch);
 
@@ -96,14 +92,9 @@ enum rfl_rc rfl_chart__no_file(const struct rfl_chart_runs *of, const char *colu
 /** Append to the note how many runs have no file, if any. */
 void rfl_chart__note_files(struct rfl_chart_runs *of);
 
-/** Running mean and sample standard deviation. A zeroed struct has no values; NaN is ignored. */
-struct rfl_chart_mean {
-	double n, mean, squares;
-};
-
-void rfl_chart__mean_add(struct rfl_chart_mean *m, double value);
-/** A row of a chart with the mean and an error bar of one deviation; without values, y is NaN. */
-struct rfl_chart_row rfl_chart__mean_row(const struct rfl_chart_mean *m, double x);
+/** A row of a chart with the mean and an error bar of one sample standard deviation. Unknown values
+ * (NaN) are removed from the array; without values, y is NaN. */
+struct rfl_chart_row rfl_chart__mean_row(double *values, size_t n, double x);
 /** The same of a column over the repeats of a configuration that have it. */
 struct rfl_chart_row rfl_chart__mean(const struct rfl_chart_runs *of,
 				     const struct rfl_repeats_config *c, enum rfl_ledger_at column,

@@ -122,17 +122,15 @@ enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err)
 			add(of, k, s, config, &panels[k]);
 		}
 	}
-	for (size_t k = 0; k < c->npanels; k++)
-		rfl_chart__sort(&c->panels[k]);
 	if (c->npanels == 0 || c->panels[0].n == 0)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"%s: no run has a context length and a time; run a language model",
 				of->in->env);
 	rfl_chart__note(c,
-			"n = %s per point%s; error bars: \xc2\xb1 one sample standard deviation of "
-			"%s.",
+			"n = %s per point%s; times of a run are means over its steps; error bars: "
+			"\xc2\xb1 one sample standard deviation of %s.",
 			rfl_words_range(c->scene, of->least, of->most, "run"),
-			of->most > 1 ? " (mean)" : "",
+			of->most > 1 ? " (mean of the runs)" : "",
 			of->most > 1 ? "the runs or, of a single run, of its steps" : "the steps");
 	last = &panels[c->npanels - 1];
 	if (last->std == last->mean)

@@ -25,18 +25,17 @@ struct steps {
 	const char *column; /* of the files */
 	size_t windows;     /* maximum number of points of a line over the steps */
 	int64_t iters;      /* of each run; -1: unknown */
-	size_t nan; /* number of steps left out because their value is unknown or not finite */
+	size_t nan; /* number of steps omitted because their value is unknown or not finite */
 };
 
-/* Sorted values of samples [from, n). NULL if out of memory or empty. */
+/* Sorted values of samples [from, n). */
 static double *sorted(const struct steps *s, size_t from)
 {
 	double *values = rfl_alloc_array(s->n - from, sizeof(*values));
 
-	for (size_t i = from; values && i < s->n; i++)
+	for (size_t i = from; i < s->n; i++)
 		values[i - from] = s->samples[i].value;
-	if (values)
-		qsort(values, s->n - from, sizeof(*values), rfl_by_double);
+	qsort(values, s->n - from, sizeof(*values), rfl_by_double);
 	return values;
 }
 
@@ -45,8 +44,9 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 {
 	struct steps *s = ctx;
 	const size_t first = s->n;
-	struct rfl_csv *csv = NULL;
-	double *values = NULL, median;
+	RFL_AUTOPTR(csv) csv = NULL;
+	double median;
+	RFL_AUTOFREE double *values = NULL;
 	int step, column;
 	size_t rows = 0;
 	bool more = true;
@@ -54,7 +54,7 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 
 	if ((rc = rfl_csv_open(path, &csv, err)) || (rc = rfl_csv_need(csv, "step", &step, err)) ||
 	    (rc = rfl_csv_need(csv, s->column, &column, err)))
-		goto done;
+		return rc;
 	for (;;) {
 		struct sample one;
 		const char *text;
@@ -72,26 +72,18 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 			break;
 		if (!(one.step >= 0) || isnan(one.value) || (s->relative && one.value <= 0))
 			continue;
-		if ((rc = rfl_grow(&s->samples, &s->cap, s->n + 1, SIZE_MAX, err)))
-			break;
+		rfl_reserve(&s->samples, &s->cap, s->n + 1);
 		s->samples[s->n++] = one;
 		s->end = fmax(s->end, one.step + 1);
 	}
 	if (rc == RFL_OK)
 		rc = rfl_runs_check_steps(csv, rows, s->iters, err);
 	if (rc != RFL_OK || s->n == first || !s->relative)
-		goto done;
+		return rc;
 	values = sorted(s, first);
-	if (!values) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		goto done;
-	}
 	median = rfl_stats_percentile(values, s->n - first, 50);
 	for (size_t i = first; i < s->n; i++)
 		s->samples[i].value /= median;
-done:
-	free(values);
-	rfl_csv_close(csv);
 	return rc;
 }
 
@@ -110,14 +102,11 @@ static void add_distribution(struct rfl_chart *c, struct rfl_chart_series *s, co
 }
 
 /* The median of all repeats in windows of steps. */
-static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
-			     const struct steps *steps, struct rfl_err *err)
+static void add_drift(struct rfl_chart *c, struct rfl_chart_series *s, const struct steps *steps)
 {
 	const size_t windows = (size_t)fmin(steps->end, (double)steps->windows);
-	double *values = rfl_alloc_array(steps->n, sizeof(*values));
+	RFL_AUTOFREE double *values = rfl_alloc_array(steps->n, sizeof(*values));
 
-	if (!values)
-		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
 	for (size_t w = 0; w < windows; w++) {
 		const double lo = floor((double)w * steps->end / (double)windows);
 		const double hi = floor((double)(w + 1) * steps->end / (double)windows);
@@ -133,30 +122,25 @@ static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
 			      rfl_chart_point((lo + hi + 1) / 2, /* from 1 */
 					      rfl_stats_percentile(values, n, 50), n));
 	}
-	free(values);
-	return RFL_OK;
 }
 
 /* Add a configuration to all panels, and widen the range of the distributions. */
-static enum rfl_rc add_config(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
-			      const struct steps *steps, struct rfl_err *err)
+static void add_config(struct rfl_chart_runs *of, const struct rfl_ledger_row *row,
+		       const struct steps *steps)
 {
 	const char *name = rfl_chart__name(of, row, true);
 	struct rfl_chart *c = of->chart;
 	struct rfl_chart_axis *x = &c->panels[0].x;
-	double *values = sorted(steps, 0);
-	enum rfl_rc rc = RFL_OK;
+	RFL_AUTOFREE double *values = sorted(steps, 0);
 
-	if (!values)
-		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
-	for (size_t panel = 0; panel < c->npanels && rc == RFL_OK; panel++) {
+	for (size_t panel = 0; panel < c->npanels; panel++) {
 		struct rfl_chart_series *s = rfl_chart_series(c, panel, name);
 
 		rfl_chart__look(of, row, s);
 		if (panel == 0 && steps->relative)
 			add_distribution(c, s, values, steps->n);
 		else
-			rc = add_drift(c, s, steps, err);
+			add_drift(c, s, steps);
 		s->every = (int)(s->n / MARKS) + 1;
 	}
 	if (steps->relative) {
@@ -165,8 +149,6 @@ static enum rfl_rc add_config(struct rfl_chart_runs *of, const struct rfl_ledger
 		x->lo = fmin(x->lo, rfl_stats_percentile(values, steps->n, cut));
 		x->hi = fmax(x->hi, rfl_stats_percentile(values, steps->n, 100 - cut));
 	}
-	free(values);
-	return rc;
 }
 
 enum rfl_rc rfl_chart__steps(struct rfl_chart_runs *of, struct rfl_err *err)
@@ -199,7 +181,7 @@ enum rfl_rc rfl_chart__steps(struct rfl_chart_runs *of, struct rfl_err *err)
 		steps.iters = config->row->iters;
 		rc = rfl_chart__read(of, config, read_run, &steps, err);
 		if (steps.n && rc == RFL_OK)
-			rc = add_config(of, config->row, &steps, err);
+			add_config(of, config->row, &steps);
 		all += steps.n;
 		cut |= relative && steps.n >= MANY;
 	}
@@ -213,7 +195,7 @@ enum rfl_rc rfl_chart__steps(struct rfl_chart_runs *of, struct rfl_err *err)
 		steps.windows);
 	rfl_chart__note_files(of);
 	if (steps.nan)
-		rfl_chart__note(c, "Left out: %s without a finite %s.",
+		rfl_chart__note(c, "Skipped: %s without a finite %s.",
 				rfl_words_count(c->scene, steps.nan, "step"),
 				relative ? "time" : "loss");
 	if (cut)

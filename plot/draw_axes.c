@@ -6,7 +6,7 @@
 
 #include "plot/figure.h"
 
-/* The x of a knee on the page, limited to the frame. */
+/* The x of a ridge point on the page, limited to the frame. */
 static double knee_at(const struct rfl_figure *f, double knee)
 {
 	return fmin(fmax(rfl_axis_at(&f->x, knee), f->plot.x), f->plot.x + f->plot.w);
@@ -48,33 +48,26 @@ struct rfl_prim *rfl_draw__halo_text(struct rfl_figure *f, const char *id, const
 	return p;
 }
 
-bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, double size,
-		    const struct rfl_xy *at, const enum rfl_anchor *anchors, size_t n, double pad_x,
-		    double pad_y)
+bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, double size, double x,
+		    double y, enum rfl_anchor anchor, double pad_x, double pad_y)
 {
 	const double w = rfl_width(text, size);
+	const struct rfl_box box = rfl_text_box(x - w * anchor / 2, y, w, size);
+	const struct rfl_hull hull = rfl_hull_box((struct rfl_box){
+		box.x - pad_x, box.y - pad_y, box.w + 2 * pad_x, box.h + 2 * pad_y });
 
-	for (size_t i = 0; i < n; i++) {
-		const struct rfl_box box =
-			rfl_text_box(at[i].x - w * anchors[i] / 2, at[i].y, w, size);
-		const struct rfl_hull hull = rfl_hull_box((struct rfl_box){
-			box.x - pad_x, box.y - pad_y, box.w + 2 * pad_x, box.h + 2 * pad_y });
-
-		if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
-			continue;
-		rfl_draw__halo_text(f, id, text, at[i].x, at[i].y, size, f->theme->soft,
-				    anchors[i]);
-		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(box));
-		return true;
-	}
-	return false;
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
+		return false;
+	rfl_draw__halo_text(f, id, text, x, y, size, f->theme->soft, anchor);
+	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(box));
+	return true;
 }
 
 void rfl_draw__ground(struct rfl_figure *f)
 {
 	const struct rfl_box *b = &f->plot;
 	const struct rfl_axis *const axes[] = { &f->x, &f->y };
-	/* no tint between the knees of several ceilings: the limit depends on the precision */
+	/* no tint between several ridge points: there, the limit depends on the precision */
 	const double lo = knee_at(f, f->knee_lo), hi = knee_at(f, f->knee_hi);
 
 	if (rfl_figure__is_time(f)) {
@@ -165,8 +158,8 @@ static void draw_title(struct rfl_figure *f, bool is_x)
 	static const char *const words[][3] = {
 		{ "Arithmetic intensity (FLOP per byte of memory traffic)",
 		  "Arithmetic intensity (FLOP/byte)", "FLOP/byte" },
-		{ "Attained performance (GFLOP/s)", "Performance (GFLOP/s)", "GFLOP/s" },
-		{ "Attained performance (TFLOP/s)", "Performance (TFLOP/s)", "TFLOP/s" },
+		{ "Achieved performance (GFLOP/s)", "Performance (GFLOP/s)", "GFLOP/s" },
+		{ "Achieved performance (TFLOP/s)", "Performance (TFLOP/s)", "TFLOP/s" },
 		{ "Arithmetic intensity (FLOP per byte of the level's traffic)",
 		  "Arithmetic intensity (FLOP/byte)", "FLOP/byte" },
 		{ "Time to move the bytes at peak bandwidth (ms)", "Bytes at peak bandwidth (ms)",

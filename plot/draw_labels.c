@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "plot/figure.h"
 
 /* A label position: a direction from the mark, and which part of the text lies left of (u) and
@@ -27,7 +28,7 @@ static const struct direction {
 #define NEAR        2  /* number of gaps tried first */
 #define TRIES       8
 
-#define FAR 9 /* number of gaps tried otherwise; the others are for numbers */
+#define FAR 7 /* number of gaps tried otherwise; the others are for numbers */
 
 static const double gaps[] = { 4, 10, 18, 30, 45, 64, 88, 116, 150, 200, 260, 330 };
 
@@ -35,7 +36,7 @@ struct label {
 	double cost; /* infinite: no room */
 	struct rfl_box box;
 	enum rfl_anchor align;
-	bool one_line;
+	bool one_line, alone; /* alone: with no more than the brief() text */
 	bool has_leader;
 	double lx0, ly0, lx1, ly1;
 };
@@ -46,6 +47,12 @@ struct label_size {
 	bool one_line;
 	bool crosses; /**< its leader may cross lines */
 };
+
+/* A short part among many, which has no name. */
+static bool is_minor(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	return f->names_few && m->rank >= RFL_FIG_NAMED;
+}
 
 static double name_width(const struct rfl_figure *f, const struct rfl_mark *m)
 {
@@ -92,10 +99,9 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 		      bool crosses)
 {
 	const double s = f->scale;
-	const unsigned soft = RFL_OBSTACLE_TEXT | RFL_OBSTACLE_SERIES;
 	const struct rfl_hull box = rfl_hull_box(rfl_box_grow(l->box, 2.5 * s));
 
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~soft, RFL_NO_OWNER, &box))
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &box))
 		return INFINITY; /* true of most positions, so this is checked first */
 
 	const struct rfl_box roomy = { l->box.x - 7 * s, l->box.y - 3 * s, l->box.w + 14 * s,
@@ -103,6 +109,7 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	/* keep texts on one line apart */
 	const struct rfl_hull column = rfl_hull_box(roomy);
 	const struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
+	const struct rfl_hull wide = rfl_hull_band(l->lx0, l->ly0, l->lx1, l->ly1, 4 * s);
 	/* a leader that crosses lines may also begin above marks that touch its mark */
 	const double len = length(l->lx1 - l->lx0, l->ly1 - l->ly0);
 	const double skip = crosses && len > 0 ? fmin(2 * f->marks[owner].r / len, 1) : 0;
@@ -117,16 +124,15 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	    !rfl_place_free(f->place,
 			    crosses ? RFL_OBSTACLE_MARK : RFL_OBSTACLE_MARK | RFL_OBSTACLE_ROOF,
 			    owner, &rest) ||
-	    !rfl_place_free(f->place, RFL_OBSTACLE_TEXT, owner, &leader))
+	    !rfl_place_free(f->place, RFL_OBSTACLE_TEXT, owner, &wide))
 		return INFINITY;
 	/* draw a leader if another mark is about as near as the owner */
 	if (rfl_place_any(f->place, RFL_OBSTACLE_MARK, &around, is_within, &r)) {
 		l->has_leader = len > 3 * s;
 		gap += 16;
 	}
-	if (rfl_place_hit(f->place, RFL_OBSTACLE_SERIES, RFL_NO_OWNER, &box))
-		gap += 20; /* the halo of the text interrupts the line */
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE | RFL_OBSTACLE_LEADER, owner, &leader))
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE | RFL_OBSTACLE_LEADER | RFL_OBSTACLE_SERIES,
+			    owner, &leader))
 		return f->nmarks > RFL_FIG_FEW && !crosses ? INFINITY : gap + 60;
 	if (!rfl_place_free(f->place, RFL_OBSTACLE_QUIET, owner, &leader))
 		return gap + 30;
@@ -194,7 +200,25 @@ static struct label find_label(const struct rfl_figure *f, int i, const struct l
 	return best;
 }
 
-/* Find a position for a name in two lines or in one, whichever costs less. */
+/* The value of a mark at the edge that its position does not show. */
+static const char *edge_value(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	const bool beside = m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT);
+
+	if (rfl_figure__is_time(f))
+		return SAY(f, "%s %s", beside ? "bytes" : "FLOPs",
+			   rfl_words_time(f->scene, beside ? m->x : m->y));
+	return beside ? SAY(f, "AI %s", rfl_words_number(f->scene, m->x))
+		      : rfl_figure__rate(f, m->y);
+}
+
+/* What the name of a mark is never drawn without. */
+static const char *brief(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	return m->edge ? edge_value(f, m) : "";
+}
+
+/* Find a position for a name in two lines, in one, or without its rate, whichever costs least. */
 static struct label place_name(const struct rfl_figure *f, int i, size_t ngaps)
 {
 	const struct rfl_mark *m = &f->marks[i];
@@ -205,14 +229,19 @@ static struct label place_name(const struct rfl_figure *f, int i, size_t ngaps)
 					false };
 	const struct label_size one = { name + 0.6 * a + second,
 					(RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * a, true, false };
-	struct label high, flat;
+	const char *rest = brief(f, m);
+	const struct label_size alone = { fmax(name, rfl_width(rest, b)), *rest ? two.h : one.h,
+					  !*rest, false };
+	const double without = f->has_panel ? 25 : 60; /* the table has the rate */
+	struct label best = find_label(f, i, *m->second ? &two : &one, ngaps), other;
 
-	if (!*m->second)
-		return find_label(f, i, &one, ngaps);
-	high = find_label(f, i, &two, ngaps);
-	flat = find_label(f, i, &one, ngaps);
-	flat.cost += 9;
-	return flat.cost < high.cost ? flat : high;
+	other = *m->second && best.cost > 9 ? find_label(f, i, &one, ngaps) : best;
+	other.cost += 9;
+	best = other.cost < best.cost ? other : best;
+	other = *m->second && best.cost > without ? find_label(f, i, &alone, ngaps) : best;
+	other.cost += without;
+	other.alone = true;
+	return other.cost < best.cost ? other : best;
 }
 
 /* Register a label as an obstacle for later texts. */
@@ -229,9 +258,19 @@ static double anchor_x(const struct label *l)
 	return l->box.x + l->box.w * l->align / 2;
 }
 
-/* Draw the leader of a label; the caller draws its texts. */
+/* Draw the leader of a label; the caller draws its texts. A whisker that it crosses is not drawn in
+ * the next round. */
 static void put_label(struct rfl_figure *f, int i, const struct label *l)
 {
+	const struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
+
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks && l->has_leader; m++) {
+		const struct rfl_hull whisker = rfl_hull_line(m->px, m->py, m->goal.x, m->goal.y);
+
+		m->bare = m->bare ||
+			  (m->whisker && m != &f->marks[i] && rfl_hull_meet(&leader, &whisker));
+		f->unsettled |= m->bare && m->whisker;
+	}
 	if (l->has_leader)
 		rfl_scene_line(f->scene, l->lx0, l->ly0, l->lx1, l->ly1, f->theme->leader,
 			       0.7 * f->scale)
@@ -239,10 +278,10 @@ static void put_label(struct rfl_figure *f, int i, const struct label *l)
 	add_label(f, i, l);
 }
 
-/* Is a mark between the ends of its trajectory? */
+/* Is a mark between the ends of its trajectory, or of a part with little time among many? */
 static bool is_between(const struct rfl_figure *f, const struct rfl_mark *m)
 {
-	return f->in->kind == RFL_PLOT_TRAJECTORY && m->linked && m->next >= 0;
+	return (f->in->kind == RFL_PLOT_TRAJECTORY && m->linked && m->next) || is_minor(f, m);
 }
 
 /* Label the marks by name. Try several orders and keep the best: names that fit without a leader
@@ -253,14 +292,15 @@ static void name_marks(struct rfl_figure *f)
 	const size_t n = f->nmarks, before = rfl_place_count(f->place);
 	const enum rfl_plot_labels labels_at = f->in->labels;
 	const bool few = n <= RFL_FIG_FEW;
-	struct label *labels = rfl_scene_array(f->scene, n, sizeof(*labels));
-	struct label *best = rfl_scene_array(f->scene, n, sizeof(*best));
-	int *order = rfl_scene_array(f->scene, n, sizeof(*order));
+	struct label *labels, *best;
 	double least = INFINITY;
-	int named = 0;
+	int named = 0, *order;
 
-	if (!labels || !best || !order)
+	if (n > RFL_FIG_DOTS)
 		return;
+	labels = rfl_arena_array(f->scene->arena, n, sizeof(*labels));
+	best = rfl_arena_array(f->scene->arena, n, sizeof(*best));
+	order = rfl_arena_array(f->scene->arena, n, sizeof(*order));
 	for (size_t i = 0; i < n; i++) {
 		labels[i].cost = INFINITY;
 		named += !is_between(f, &f->marks[i]);
@@ -269,7 +309,8 @@ static void name_marks(struct rfl_figure *f)
 		named = RFL_FIG_NAMED;
 	if (labels_at >= RFL_PLOT_LABELS_NONE)
 		named = 0;
-	memcpy(order, f->by_rank, (size_t)named * sizeof(*order));
+	for (int k = 0; k < named; k++)
+		order[k] = (int)(f->by_rank[k] - f->marks);
 	for (int try = 0; try < (few ? TRIES : 2); try++) {
 		double sum = 0;
 		int worst = 0, which;
@@ -304,6 +345,7 @@ static void name_marks(struct rfl_figure *f)
 		const struct label *l = &best[i];
 		const enum rfl_anchor align = l->one_line ? RFL_ANCHOR_START : l->align;
 		double y = l->box.y + RFL_TEXT_ASCENT * a, x = l->one_line ? l->box.x : anchor_x(l);
+		const char *second;
 
 		m->named = l->cost < INFINITY;
 		if (!m->named)
@@ -312,13 +354,14 @@ static void name_marks(struct rfl_figure *f)
 		rfl_draw__halo_text(f, rfl_draw__id(f, "name", m), m->name, x, y, a, f->theme->ink,
 				    align)
 			->at.text.face = RFL_FACE_BOLD;
-		if (!*m->second)
+		second = l->alone ? brief(f, m) : m->second;
+		if (!*second)
 			continue;
 		if (l->one_line)
 			x += name_width(f, m) + 0.6 * a;
 		else
 			y += 1.36 * b;
-		rfl_draw__halo_text(f, rfl_draw__id(f, "second", m), m->second, x, y, b,
+		rfl_draw__halo_text(f, rfl_draw__id(f, "second", m), second, x, y, b,
 				    m->above ? f->theme->alarm : f->theme->soft, align);
 	}
 }
@@ -349,18 +392,6 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	return true;
 }
 
-/* The value of a mark at the edge that its position does not show. */
-static const char *edge_value(const struct rfl_figure *f, const struct rfl_mark *m)
-{
-	const bool beside = m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT);
-
-	if (rfl_figure__is_time(f))
-		return SAY(f, "%s %s", beside ? "bytes" : "FLOPs",
-			   rfl_words_time(f->scene, beside ? m->x : m->y));
-	return beside ? SAY(f, "AI %s", rfl_words_number(f->scene, m->x))
-		      : rfl_figure__rate(f, m->y);
-}
-
 /* The numbers of a mark and of all marks without a name near it: "5, 9". */
 static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, bool between)
 {
@@ -388,14 +419,14 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, 
 static void number_marks(struct rfl_figure *f, bool between)
 {
 	const double size = SZ(f, label_second);
-	int *group =
-		rfl_scene_array(f->scene, f->nmarks, sizeof(*group)); /* first mark of a group */
+	int *group = rfl_arena_array(f->scene->arena, f->nmarks,
+				     sizeof(*group)); /* first mark of a group */
 
 	f->has_numbers = false;
-	for (size_t i = 0; group && i < f->nmarks; i++)
+	for (size_t i = 0; i < f->nmarks; i++)
 		group[i] = -1;
 	/* the ends of series first */
-	for (size_t k = 0; group && f->nmarks <= RFL_FIG_NUMBERED && k < 2 * f->nmarks; k++) {
+	for (size_t k = 0; f->nmarks <= RFL_FIG_NUMBERED && k < 2 * f->nmarks; k++) {
 		const size_t i = k % f->nmarks;
 		struct rfl_mark *m = &f->marks[i];
 		struct label_size z = { .h = (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
@@ -403,15 +434,17 @@ static void number_marks(struct rfl_figure *f, bool between)
 		const char *text;
 
 		if (m->named || m->counted || group[i] >= 0 || (!between && is_between(f, m)) ||
-		    (k < f->nmarks && m->next >= 0 && m->linked))
+		    (k < f->nmarks && m->next && m->linked))
 			continue;
 		text = numbers_of(f, i, group, between);
 		z.w = rfl_width(text, size);
 		m->counted = true;
-		l = find_label(f, (int)i, &z, FAR);
+		l = find_label(f, (int)i, &z, NEAR);
+		if (!(l.cost < INFINITY) && put_inside(f, (int)i, text))
+			continue;
+		if (!(l.cost < INFINITY))
+			l = find_label(f, (int)i, &z, FAR);
 		if (!(l.cost < INFINITY)) {
-			if (put_inside(f, (int)i, text))
-				continue;
 			z.crosses = true;
 			l = find_label(f, (int)i, &z, RFL_ARRAY_LEN(gaps));
 			m->counted = l.cost < INFINITY;
@@ -422,7 +455,7 @@ static void number_marks(struct rfl_figure *f, bool between)
 		rfl_draw__halo_text(f, rfl_draw__id(f, "number", m), text, anchor_x(&l),
 				    l.box.y + RFL_TEXT_ASCENT * size, size, f->theme->ink, l.align);
 	}
-	for (size_t i = 0; group && i < f->nmarks; i++) {
+	for (size_t i = 0; i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 
 		m->counted =
@@ -449,17 +482,16 @@ static void count_lost(struct rfl_figure *f)
 		size_t known = 0; /* of the marks that lines join */
 
 		while (m && !f->marks[i].linked) {
-			struct rfl_mark *next = m->next < 0 ? NULL : &f->marks[m->next];
-			const bool last = !next || m->edge || next->edge;
+			const bool last = !m->next || m->edge || m->next->edge;
 
 			known += m->named || m->counted;
-			for (; last && from != next;
-			     from = from->next < 0 ? NULL : &f->marks[from->next]) {
-				from->lost = known < enough && !from->named && !from->counted;
+			for (; last && from != m->next; from = from->next) {
+				from->lost = known < enough && !from->named && !from->counted &&
+					     !is_minor(f, from);
 				f->nlost += from->lost;
 			}
 			known = last ? 0 : known;
-			m = next;
+			m = m->next;
 		}
 	}
 }
@@ -469,39 +501,39 @@ static void put_factor(struct rfl_figure *f, const struct rfl_mark *m)
 	static const double heights[] = { 0.5, 0.35, 0.65, 0.2, 0.8 };
 	const double s = f->scale, size = SZ(f, label_second), cap = RFL_TEXT_CAP * size;
 	const bool flat = m->goal.y == m->py;
-	struct rfl_xy at[2 * RFL_ARRAY_LEN(heights)];
-	enum rfl_anchor anchors[RFL_ARRAY_LEN(at)];
+	const char *text = SAY(f, "\xc3\x97%.*f", m->factor < 9.95 ? 1 : 0, m->factor);
 
-	for (size_t k = 0; k < RFL_ARRAY_LEN(at); k++) {
+	for (size_t k = 0; k < 2 * RFL_ARRAY_LEN(heights); k++) {
 		const double x = m->goal.x + (m->px - m->goal.x) * heights[k / 2];
 		const double y = m->goal.y + (m->py - m->goal.y) * heights[k / 2];
+		const double dx = flat ? 0 : k % 2 ? -5 * s : 5 * s;
+		const double dy = !flat ? cap / 2 : k % 2 ? 4 * s + cap : -5 * s;
 
-		at[k] = flat ? (struct rfl_xy){ x, k % 2 ? y + 4 * s + cap : y - 5 * s }
-			     : (struct rfl_xy){ x + (k % 2 ? -5 : 5) * s, y + cap / 2 };
-		anchors[k] = flat ? RFL_ANCHOR_MIDDLE : k % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
+		if (rfl_draw__word(f, rfl_draw__id(f, "factor", m), text, size, x + dx, y + dy,
+				   flat    ? RFL_ANCHOR_MIDDLE
+				   : k % 2 ? RFL_ANCHOR_END
+					   : RFL_ANCHOR_START,
+				   s, s))
+			return;
 	}
-	rfl_draw__word(f, rfl_draw__id(f, "factor", m),
-		       SAY(f, "\xc3\x97%.*f", m->factor < 9.95 ? 1 : 0, m->factor), size, at,
-		       anchors, RFL_ARRAY_LEN(at), s, s);
 }
 
 /* Label a connector with the traffic relative to the least possible; if `first`, with its meaning.
  */
 static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m, bool first)
 {
-	static const enum rfl_anchor anchors[2] = { RFL_ANCHOR_MIDDLE, RFL_ANCHOR_MIDDLE };
-	double size = SZ(f, label_second) * 0.95, s = f->scale, mid = (m->px + m->px_best) / 2;
-	const struct rfl_xy at[2] = { { mid, m->py - 5 * s },
-				      { mid, m->py + 3 * s + RFL_TEXT_ASCENT * size } };
-	const double ratio = m->x_best / m->x;
+	const double size = SZ(f, label_second) * 0.95, s = f->scale;
+	const double x = (m->px + m->px_best) / 2, ratio = m->x_best / m->x;
+	const char *id = rfl_draw__id(f, "ratio", m);
 	const char *text =
 		SAY(f, "%.*f\xc3\x97%s", ratio < 9.95 ? 1 : 0, ratio, first ? " the traffic" : "");
 
-	if (isnan(m->px_best) || m->edge || m->edge_best)
+	if (isnan(m->px_best) || m->edge || m->edge_best ||
+	    rfl_width(text, size) > m->px_best - m->px - 3 * m->r)
 		return false;
-	if (rfl_width(text, size) > m->px_best - m->px - 3 * m->r)
-		return false;
-	return rfl_draw__word(f, rfl_draw__id(f, "ratio", m), text, size, at, anchors, 2, s, s);
+	return rfl_draw__word(f, id, text, size, x, m->py - 5 * s, RFL_ANCHOR_MIDDLE, s, s) ||
+	       rfl_draw__word(f, id, text, size, x, m->py + 3 * s + RFL_TEXT_ASCENT * size,
+			      RFL_ANCHOR_MIDDLE, s, s);
 }
 
 void rfl_draw__labels(struct rfl_figure *f)
@@ -531,10 +563,21 @@ void rfl_draw__labels(struct rfl_figure *f)
 			put_factor(f, &f->marks[i]);
 	/* one ratio has its meaning; without room for it, all ratios are in the table */
 	for (size_t i = 0; i < 2 * f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[f->by_rank[i % f->nmarks]];
+		struct rfl_mark *m = f->by_rank[i % f->nmarks];
 
 		if (i < f->nmarks ? !said : said && !m->ratio)
 			m->ratio = put_ratio(f, m, i < f->nmarks);
 		said = said || m->ratio;
+	}
+	rfl_draw__list(f);
+}
+
+void rfl_draw__list(struct rfl_figure *f)
+{
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const bool lacks = m->counted || m->lost;
+
+		f->unsettled |= lacks && !m->listed && !f->has_panel;
+		m->listed = m->listed || lacks;
 	}
 }

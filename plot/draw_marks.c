@@ -38,7 +38,8 @@ double rfl_draw__share_radius(const struct rfl_figure *f, double share)
 static double radius_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const size_t n = f->nmarks;
-	const double shrink = pow(.8, f->tight);
+	/* arrows between the marks must be visible */
+	const double shrink = pow(.8, f->tight) * (f->in->kind == RFL_PLOT_TRAJECTORY ? .75 : 1);
 
 	if (f->shares[0] > 0)
 		return rfl_draw__share_radius(f, fmax(m->point->time_share, 0));
@@ -46,53 +47,73 @@ static double radius_of(const struct rfl_figure *f, const struct rfl_mark *m)
 	       (n <= RFL_FIG_PAIRS      ? 1
 		: n <= 60               ? .8
 		: n <= RFL_FIG_NUMBERED ? .6
-					: .4);
+		: n <= RFL_FIG_DOTS     ? .4
+					: .2);
 }
 
-/* List the points without FLOPs at the left edge, with marks of the same areas as in the plot. */
-void rfl_draw__gutter(struct rfl_figure *f)
+/* Move a box to the first free position along the left edge of the plot, then along the right.
+ * @return false if there is none */
+static bool find_room(const struct rfl_figure *f, struct rfl_box *box)
+{
+	const double s = f->scale, top = f->plot.y + 26 * s, bottom = f->plot.y + f->plot.h - 4 * s;
+	const double xs[] = { f->plot.x + 8 * s, f->plot.x + f->plot.w - box->w - 8 * s };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(xs); i++)
+		for (box->x = xs[i], box->y = top; box->y + box->h <= bottom; box->y += 6 * s) {
+			const struct rfl_hull hull = rfl_hull_box(*box);
+
+			if (rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
+				return true;
+		}
+	return false;
+}
+
+/* List the first `most` points without FLOPs at an edge of the plot, with marks of the same areas
+ * as in it.
+ * @param brief  only their shares of the time
+ * @return false if there is no room */
+static bool put_gutter(struct rfl_figure *f, size_t most, bool brief)
 {
 	const double s = f->scale, size = SZ(f, label_second);
-	struct rfl_box box = { f->plot.x + 8 * s, f->plot.y + 26 * s, 0, 8 * s };
+	struct rfl_box box = { .h = 8 * s };
 	struct {
 		const char *text;
 		double r, h; /* radius of its mark, 0: none; height of the row */
 	} rows[1 + GUTTER + 1] = { { .text = "" } };
-	struct rfl_hull hull;
+	const bool several = f->shares[2] > 1.01; /* each part has a share of its own step */
 	double rest = 0, y;
 	size_t n = 1;
 
-	f->gutter_hidden = false;
-	if (f->nidle == 0)
-		return;
-	rows[0].text = SAY(f, "no FLOPs: %.3g %% of the time", 100 * f->shares[1] / f->shares[2]);
+	rows[0].text = SAY(f, "no FLOPs: %s of the time%s",
+			   rfl_figure__share(f, f->shares[1] / f->shares[2]),
+			   several ? " of all steps" : "");
 	for (size_t i = 0; i < f->nidle; i++) {
-		const double share = f->idle[i]->time_share;
+		const struct rfl_mark *m = &f->idle[i];
+		const double share = m->point->time_share;
 
-		if (i >= GUTTER) {
+		if (i >= most) {
 			rest += share;
 			continue;
 		}
 		rows[n].r = rfl_draw__share_radius(f, share);
-		rows[n++].text =
-			SAY(f, "%s %.2g %%", rfl_figure__part_name(f, f->idle[i]), 100 * share);
+		rows[n].text = SAY(f, "%s %s", m->name, rfl_figure__share(f, share));
+		if (m->percent > 0 && !brief)
+			rows[n].text = SAY(f, "%s, %s GB/s (%s of roof)", rows[n].text,
+					   rfl_words_number(f->scene, m->point->attained_gbps),
+					   rfl_figure__percent(f, m->percent));
+		n++;
 	}
 	if (rest > 0)
-		rows[n++].text = SAY(f, "and %zu more, %.2g %%", f->nidle - GUTTER, 100 * rest);
+		rows[n++].text = SAY(f, several ? "and %zu more" : "and %zu more, %s",
+				     f->nidle - most, rfl_figure__share(f, rest));
 	for (size_t i = 0; i < n; i++) {
 		rows[i].h = fmax(13 * s, 2 * rows[i].r + 2 * s);
-		box.w = fmax(box.w, rfl_width(rows[i].text, size));
+		box.w = fmax(box.w, 34 * s + rfl_width(rows[i].text, size));
 		box.h += rows[i].h;
 	}
-	for (box.w += 34 * s;; box.y += 6 * s) {
-		f->gutter_hidden = box.y + box.h > f->plot.y + f->plot.h - 4 * s;
-		if (f->gutter_hidden)
-			return;
-		hull = rfl_hull_box(box);
-		if (rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
-			break;
-	}
-	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, hull);
+	if (!find_room(f, &box))
+		return false;
+	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(box));
 	y = box.y + 4 * s;
 	for (size_t i = 0; i < n; y += rows[i++].h) {
 		const double mid = y + rows[i].h / 2;
@@ -106,6 +127,14 @@ void rfl_draw__gutter(struct rfl_figure *f)
 			       box.x + (rows[i].r > 0 ? 31 : 0) * s, mid + RFL_TEXT_CAP / 2 * size,
 			       size, f->theme->soft, RFL_ANCHOR_START);
 	}
+	return true;
+}
+
+void rfl_draw__gutter(struct rfl_figure *f)
+{
+	f->gutter_hidden = f->nidle > 0;
+	for (size_t most = GUTTER; f->gutter_hidden && most > 0; most /= 2)
+		f->gutter_hidden = !put_gutter(f, most, false) && !put_gutter(f, most, true);
 }
 
 static void locate(struct rfl_figure *f, struct rfl_mark *m)
@@ -146,7 +175,8 @@ static struct rfl_fig_bar bar_of(struct rfl_figure *f, const struct rfl_mark *m,
 {
 	double a = fmin(axis->from, axis->to), b = fmax(axis->from, axis->to);
 	double from = rfl_axis_at(axis, lo), to = rfl_axis_at(axis, hi);
-	bool large = lo > 0 && hi > lo && fabs(to - from) > 2.3 * m->r;
+	const bool large =
+		lo >= 0 && hi > lo && fabs(to - from) > 2.3 * m->r && f->nmarks <= RFL_FIG_DOTS;
 
 	f->has_errors |= large;
 	f->bars_hidden |= !large && hi > lo;
@@ -201,9 +231,9 @@ void rfl_draw__survey(struct rfl_figure *f)
 		f->has_edges |= m->edge || m->edge_best;
 	}
 	for (size_t rank = 0; rank < f->nmarks && whiskers > 0; rank++) {
-		struct rfl_mark *m = &f->marks[f->by_rank[rank]];
+		struct rfl_mark *m = f->by_rank[rank];
 
-		if (m->edge || m->above || m->factor < (timed ? 1.02 : WHISKER_MIN) ||
+		if (m->edge || m->above || m->bare || m->factor < (timed ? 1.02 : WHISKER_MIN) ||
 		    m->goal.y < f->plot.y || m->goal.x > f->plot.x + f->plot.w ||
 		    m->goal.x - m->px + m->py - m->goal.y < (timed ? 12 : 26) * f->scale ||
 		    crowded(f, m))
@@ -211,15 +241,6 @@ void rfl_draw__survey(struct rfl_figure *f)
 		m->whisker = f->has_whiskers = true;
 		whiskers--;
 	}
-}
-
-/* The next mark of a series (`link`: next or also), unless one of the two is drawn at the edge. */
-static const struct rfl_mark *next_of(const struct rfl_figure *f, const struct rfl_mark *m,
-				      int link)
-{
-	const struct rfl_mark *to = link < 0 ? NULL : &f->marks[link];
-
-	return to && !m->edge && !to->edge ? to : NULL;
 }
 
 /* Draw a line that belongs to a mark, as an obstacle for texts. */
@@ -287,46 +308,26 @@ static void put_series(struct rfl_figure *f, const struct rfl_mark *m, const cha
 		rfl_scene_polygon(f->scene, corners, 3, color)->id = rfl_draw__id(f, "arrow", m);
 }
 
-/* The x where a line y = x + c crosses the edge from a to b. @return false if it does not */
-static bool crosses(struct rfl_xy a, struct rfl_xy b, double c, double *x)
-{
-	const double da = a.y - a.x - c, db = b.y - b.x - c;
-
-	if ((da < 0) == (db < 0))
-		return false;
-	*x = a.x + (b.x - a.x) * da / (da - db);
-	return true;
-}
-
 void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape, struct rfl_xy at,
 		     double r)
 {
-	struct rfl_xy q[24];
-	size_t n = rfl_marker_outline(shape, r, q);
+	struct rfl_xy q[RFL_MARKER_MAX_POINTS];
+	const size_t n = rfl_marker_outline(shape, r, q);
+	double inside = r; /* radius of the circle inside the marker */
 
-	for (int i = 0; n == 0 && i < 24; i++) {
-		const double angle = i * acos(-1) / 12;
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_xy a = q[i], b = q[(i + 1) % n];
 
-		q[i] = (struct rfl_xy){ r * cos(angle), r * sin(angle) };
+		inside = fmin(inside, fabs(a.x * b.y - a.y * b.x) / hypot(b.x - a.x, b.y - a.y));
 	}
-	n = n ? n : 24;
+	/* the lines y = x + c cross the circle on both sides of their centre (-c/2, c/2) */
 	for (double c = -2 * r; c < 2 * r; c += 0.62 * r) {
-		double x[RFL_MARKER_MAX_POINTS];
-		size_t hits = 0;
+		const double half = sqrt(fmax(inside * inside - c * c / 2, 0) / 2), mid = -c / 2;
 
-		for (size_t i = 0; i < n && hits < RFL_ARRAY_LEN(x); i++) {
-			size_t k = hits;
-			double found;
-
-			if (!crosses(q[i], q[(i + 1) % n], c, &found))
-				continue;
-			for (hits++; k > 0 && x[k - 1] > found; k--)
-				x[k] = x[k - 1];
-			x[k] = found;
-		}
-		for (size_t i = 0; i + 1 < hits; i += 2)
-			rfl_scene_line(f->scene, at.x + x[i], at.y + x[i] + c, at.x + x[i + 1],
-				       at.y + x[i + 1] + c, f->theme->paper, 0.17 * r)
+		if (half > 0)
+			rfl_scene_line(f->scene, at.x + mid - half, at.y - mid - half,
+				       at.x + mid + half, at.y - mid + half, f->theme->paper,
+				       0.17 * r)
 				->id = id;
 	}
 }
@@ -334,22 +335,19 @@ void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape
 void rfl_draw__marks(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
-	const bool arrows = f->in->kind == RFL_PLOT_TRAJECTORY;
+	const bool arrows = f->in->kind == RFL_PLOT_TRAJECTORY, dots = f->nmarks > RFL_FIG_DOTS;
 	const double u = f->scale, thin = SZ(f, stroke_thin);
 	const struct rfl_color ink = f->theme->ink, paper = f->theme->paper;
-	const struct rfl_color leader = f->theme->leader;
+	const struct rfl_color leader = f->theme->leader, none = RFL_COLOR_NONE;
 
 	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		const struct rfl_xy here = { m->px, m->py }, was = { m->px_was, m->py_was };
-		const struct rfl_mark *next = next_of(f, m, m->next),
-				      *also = next_of(f, m, m->also);
+		const struct rfl_mark *const links[] = { m->next, m->also };
 
-		if (next)
-			put_series(f, m, "series", here, (struct rfl_xy){ next->px, next->py },
-				   arrows);
-		if (also)
-			put_series(f, m, "series-also", here, (struct rfl_xy){ also->px, also->py },
-				   arrows);
+		for (int k = 0; k < 2; k++) /* unless one of the two is drawn at the edge */
+			if (links[k] && !m->edge && !links[k]->edge)
+				put_series(f, m, k ? "series-also" : "series", here,
+					   (struct rfl_xy){ links[k]->px, links[k]->py }, arrows);
 		if (!isnan(was.x)) {
 			put_series(f, m, "series", was, here, true);
 			put_marker(f, m, rfl_draw__id(f, "was", m), m->shape, was.x, was.y,
@@ -369,8 +367,8 @@ void rfl_draw__marks(struct rfl_figure *f)
 		if (m->whisker) {
 			put_line(f, m, "headroom", here, m->goal, color, thin)->dash =
 				RFL_DASH_DASHED;
-			rfl_scene_line(s, m->goal.x - dx, m->goal.y - dy, m->goal.x + dx,
-				       m->goal.y + dy, color, 1.6 * u);
+			put_line(f, m, "goal", (struct rfl_xy){ m->goal.x - dx, m->goal.y - dy },
+				 (struct rfl_xy){ m->goal.x + dx, m->goal.y + dy }, color, 1.6 * u);
 		}
 		if (!isnan(m->px_best))
 			put_line(f, m, "traffic", here, (struct rfl_xy){ m->px_best, m->py }, color,
@@ -401,12 +399,15 @@ void rfl_draw__marks(struct rfl_figure *f)
 	/* draw small marks on large ones; otherwise the first point of the file is on top */
 	for (size_t i = f->nmarks; i-- > 0;) {
 		const struct rfl_mark *m =
-			&f->marks[f->shares[0] > 0 ? (size_t)f->by_rank[f->nmarks - 1 - i] : i];
-		struct rfl_prim *p = put_marker(
-			f, m, rfl_draw__id(f, "mark", m), shape_of(m, m->edge), m->px, m->py, m->r,
-			f->palette[m->color], m->above ? f->theme->alarm : ink,
-			m->above ? 2.4 * u : SZ(f, stroke_mark));
+			f->shares[0] > 0 ? f->by_rank[f->nmarks - 1 - i] : &f->marks[i];
+		const struct rfl_color rim = m->above ? f->theme->alarm : dots ? none : ink;
+		struct rfl_prim *p =
+			put_marker(f, m, dots ? "" : rfl_draw__id(f, "mark", m),
+				   shape_of(m, m->edge), m->px, m->py, m->r, f->palette[m->color],
+				   rim, m->above ? (dots ? 1 : 2.4) * u : SZ(f, stroke_mark));
 
+		if (dots)
+			continue;
 		p->tip = rfl_figure__is_time(f)
 				 ? SAY(f, "%s: %s; bytes %s, FLOPs %s", m->name,
 				       rfl_words_time(s, m->time), rfl_words_time(s, m->x),

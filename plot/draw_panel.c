@@ -39,15 +39,17 @@ enum column {
 	COLUMN_AI,
 	COLUMN_TRAFFIC,
 	COLUMN_RATE,
+	COLUMN_BANDWIDTH,
 	COLUMN_STEP,
 	COLUMN_PERCENT,
 	COLUMN_LIMIT,
 	COLUMNS
 };
 
-static const char *const column_ids[COLUMNS] = { "table-time",     "table-l1",      "table-l2",
-						 "table-ai",       "table-traffic", "table-rate",
-						 "table-measured", "table-percent", "table-limit" };
+static const char *const column_ids[COLUMNS] = { "table-time", "table-l1",       "table-l2",
+						 "table-ai",   "table-traffic",  "table-rate",
+						 "table-gbps", "table-measured", "table-percent",
+						 "table-limit" };
 
 /* The columns of the table: titles, and right edges of the widest cells. */
 struct table {
@@ -117,9 +119,12 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 	const double ratio = m->x_best / m->x;
 	const char *rate;
 
+	if (isnan(m->y) &&
+	    (column == COLUMN_AI || column == COLUMN_RATE || column == COLUMN_TRAFFIC))
+		return ""; /* no FLOPs */
 	switch (column) {
 	case COLUMN_TIME:
-		return m->point->time_share >= 0 ? SAY(f, "%.2g %%", 100 * m->point->time_share)
+		return m->point->time_share >= 0 ? rfl_figure__share(f, m->point->time_share)
 						 : rfl_words_number(s, NAN);
 	case COLUMN_L1:
 	case COLUMN_L2:
@@ -133,10 +138,12 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 			return rfl_words_number(s, m->y / t->unit);
 		rate = rfl_figure__rate(f, m->y);
 		return SAY(f, "%.*s", (int)(strlen(rate) - strlen("FLOP/s")), rate);
+	case COLUMN_BANDWIDTH:
+		return rfl_words_number(s, m->point->attained_gbps);
 	case COLUMN_STEP:
 		return rfl_words_number(s, m->time);
 	case COLUMN_PERCENT:
-		return rfl_figure__percent(f, m->percent);
+		return isnan(m->percent) ? "" : rfl_figure__percent(f, m->percent);
 	case COLUMN_LIMIT:
 	case COLUMNS:
 		break;
@@ -147,17 +154,29 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 /* Choose the columns of the table for the first n marks. */
 static struct table table_of(const struct rfl_figure *f, size_t n)
 {
-	struct table t = { .titles = { NULL, NULL, NULL, "AI", NULL, "GFLOP/s", NULL, "of roof",
-				       "limited by" },
+	struct table t = { .titles = { [COLUMN_AI] = "AI",
+				       [COLUMN_RATE] = "GFLOP/s",
+				       [COLUMN_PERCENT] = "of roof",
+				       [COLUMN_LIMIT] = "limited by" },
 			   .unit = 1 };
+	const bool parts = f->parts && f->in->kind <= RFL_PLOT_KERNELS;
 	double lo = INFINITY, hi = 0, end = f->panel.w;
 
-	for (const struct rfl_mark *m = f->marks; m < f->marks + n; m++) {
-		lo = fmin(lo, m->y);
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_mark *m = f->rows[i];
+
+		lo = fmin(lo, m->y); /* ignores NaN */
 		hi = fmax(hi, m->y);
-		if (!isnan(m->x_best) && !m->ratio)
+		if (m->x_best > 0 && !m->ratio)
 			t.titles[COLUMN_TRAFFIC] = "traffic";
+		if (parts &&
+		    m->point->attained_gbps > 0) { /* instead of the position in the plot */
+			t.titles[COLUMN_BANDWIDTH] = "GB/s";
+			t.titles[COLUMN_AI] = NULL;
+		}
 	}
+	if (parts)
+		t.titles[COLUMN_TRAFFIC] = NULL;
 	if (f->shares[0] > 0)
 		t.titles[COLUMN_TIME] = "time";
 	if (f->in->kind == RFL_PLOT_HIERARCHICAL) {
@@ -190,7 +209,7 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 			continue;
 		w = rfl_width(t.titles[c], SZ(f, table_head));
 		for (size_t i = 0; i < n; i++)
-			w = fmax(w, rfl_width(cell_of(f, &t, (enum column)c, &f->marks[i]),
+			w = fmax(w, rfl_width(cell_of(f, &t, (enum column)c, f->rows[i]),
 					      SZ(f, table)));
 		t.ends[c] = end;
 		end -= w + 10 * f->scale;
@@ -199,15 +218,15 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 	return t;
 }
 
-/* The number of rows of the table so that a list of the other marks also fits in `room`; nmarks if
- * there is too little room. */
+/* The number of rows of the table so that a list of the others also fits in `room`; all if there is
+ * too little room. */
 static size_t rows_before_key(const struct rfl_figure *f, double room, size_t rows,
 			      const struct name_place *at)
 {
 	double h = 0;
 
 	for (size_t i = 0; i < rows; i++)
-		h += row_h(f) + name_more(f, &f->marks[i], at);
+		h += row_h(f) + name_more(f, f->rows[i], at);
 	for (;; rows--) {
 		const struct rfl_key k = rfl_draw__key_of(f, rows, f->panel.w, KEY_COLUMNS);
 
@@ -215,8 +234,8 @@ static size_t rows_before_key(const struct rfl_figure *f, double room, size_t ro
 		    room)
 			return rows;
 		if (rows == 0)
-			return f->nmarks;
-		h -= row_h(f) + name_more(f, &f->marks[rows - 1], at);
+			return f->nrows;
+		h -= row_h(f) + name_more(f, f->rows[rows - 1], at);
 	}
 }
 
@@ -233,7 +252,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	const double size = SZ(f, table), head = SZ(f, table_head);
 	/* for all rows that could be shown */
 	const struct table t =
-		table_of(f, (size_t)fmin((double)f->nmarks, fmax(room / row_h(f), 0)));
+		table_of(f, (size_t)fmin((double)f->nrows, fmax(room / row_h(f), 0)));
 	const struct name_place at = names_at(f, x + indent, t.names - indent, "table-step");
 	const struct rfl_color soft = f->theme->soft, ink = f->theme->ink;
 	struct rfl_scene *sc = f->scene;
@@ -242,23 +261,23 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	struct rfl_key small = { .columns = 0 };
 	bool key = false;
 
-	for (; shown < f->nmarks; shown++) {
-		h += row_h(f) + name_more(f, &f->marks[shown], &at);
+	for (; shown < f->nrows; shown++) {
+		h += row_h(f) + name_more(f, f->rows[shown], &at);
 		if (h > room - 52 * s)
 			break;
 		if (h + row_h(f) <= room - 52 * s)
 			fit = shown + 1;
 	}
-	f->lists_all = shown == f->nmarks;
-	if (!f->lists_all && needs_key(f)) {
+	f->lists_all = shown == f->nrows;
+	if (!f->lists_all && needs_key(f) && !f->names_few) {
 		const size_t before = rows_before_key(f, room, fit, &at);
 
-		if (before == 0 || before == f->nmarks)
+		if (before == 0 || before == f->nrows)
 			small = rfl_draw__key_in(f, f->panel.w, room - 32 * s);
-		key = small.columns || (before > 0 && before < f->nmarks);
+		key = small.columns || (before > 0 && before < f->nrows);
 		fit = small.columns ? 0 : key ? before : fit;
 	}
-	if (shown < f->nmarks)
+	if (shown < f->nrows)
 		shown = fit;
 	if (shown == 0 && !key)
 		return 0;
@@ -279,7 +298,9 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	rfl_scene_line(sc, x, y + 6 * s, x + f->panel.w, y + 6 * s, f->theme->leader, 0.8 * s)->id =
 		"table-rule";
 	y += 7 * s;
-	for (const struct rfl_mark *m = f->marks; m < f->marks + shown; m++) {
+	for (size_t i = 0; i < shown; i++) {
+		const struct rfl_mark *m = f->rows[i];
+
 		y += row_h(f);
 		if (needs_key(f))
 			rfl_draw__text(f, "table-number", SAY(f, "%d", m->number), x + 14 * s, y,
@@ -297,14 +318,14 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	if (key) {
 		const struct rfl_key k = rfl_draw__key_of(f, shown, f->panel.w, KEY_COLUMNS);
 
-		rfl_draw__key(f, &k, x, y + 6 * s);
-		y += 6 * s + rfl_draw__key_height(&k);
-	} else if (shown < f->nmarks) {
+		rfl_draw__key(f, &k, x, y + 9 * s);
+		y += 9 * s + rfl_draw__key_height(&k);
+	} else if (shown < f->nrows) {
 		const char *file = f->in->points_name ? f->in->points_name : "the points file";
 
 		y += row_h(f);
 		rfl_draw__text(f, "table-more",
-			       SAY(f, "and %zu more in %s", f->nmarks - shown, file), x, y, head,
+			       SAY(f, "and %zu more in %s", f->nrows - shown, file), x, y, head,
 			       soft, RFL_ANCHOR_START);
 	}
 	return y + 10 * s - top;
@@ -366,7 +387,7 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 	size_t rows = 0, known = 0;
 	bool all = true; /* the phases cover the steps */
 
-	for (size_t i = 0; marks && i < f->nmarks && !f->parts; i++) {
+	for (size_t i = 0; i < f->nmarks && !f->parts; i++) {
 		struct rfl_mark *m = marks[i];
 
 		if (!(m->point->fwd_ms > 0 && m->point->bwd_ms >= 0))
@@ -415,8 +436,14 @@ void rfl_draw__panel(struct rfl_figure *f)
 	if (!f->has_panel) {
 		if (f->strip.h > 0)
 			rfl_draw__legend(f, f->strip, true);
-		if (f->side.columns)
-			rfl_draw__key(f, &f->side, f->plot.x + f->plot.w + 12 * s, f->plot.y);
+		if (f->side.columns) {
+			const double x = f->plot.x + f->plot.w + 12 * s;
+
+			rfl_draw__key(f, &f->side, x, f->plot.y);
+			if (f->strip.h <= 0)
+				rfl_draw__roof_list(f, x,
+						    f->plot.y + rfl_draw__key_height(&f->side));
+		}
 		return;
 	}
 	const struct rfl_key all = rfl_draw__key_of(f, 0, box.w, KEY_COLUMNS);

@@ -1,6 +1,6 @@
 /*
- * draw_roofs.c - draws the ceilings with their spread, their knees, and labels along the lines and
- * in the regions left and right of the knees.
+ * draw_roofs.c - draws the ceilings with their spread, their ridge points, and labels along the
+ * lines and in the regions left and right of the ridge points.
  */
 #include <math.h>
 
@@ -59,7 +59,7 @@ static bool has_knee(const struct rfl_fig_ceiling *c)
 	return c->primary && c->kind == RFL_FIG_COMPUTE;
 }
 
-/* x of the knee of a compute ceiling on the page. */
+/* x of the ridge point of a compute ceiling on the page. */
 static double knee_at(const struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
 	return rfl_axis_at(&f->x, c->value / f->gbps);
@@ -88,8 +88,9 @@ static void draw_knee(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 			     c->color < 0 ? f->theme->roof : f->palette[c->color], f->theme->paper,
 			     0.8 * s);
 	p->id = SAY(f, "knee%s", of);
-	p->tip = SAY(f, "knee: %s FLOP per byte", rfl_words_number(f->scene, c->value / f->gbps));
-	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NO_OWNER,
+	p->tip = SAY(f, "ridge point: %s FLOP per byte",
+		     rfl_words_number(f->scene, c->value / f->gbps));
+	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, /* which no leader crosses */
 		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
 }
 
@@ -110,7 +111,8 @@ void rfl_draw__roofs(struct rfl_figure *f)
 						  : SZ(f, stroke_quiet);
 		struct rfl_prim *p;
 
-		if (!g.visible)
+		/* nothing names a thin line without a label if there is no legend */
+		if (!g.visible || (c->listed && !c->primary && !f->has_legend))
 			continue;
 		p = rfl_scene_line(f->scene, g.x0, g.y0, g.x1, g.y1,
 				   c->primary ? f->theme->roof : f->theme->roof_quiet, width);
@@ -159,14 +161,15 @@ static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling 
 	const double width = rfl_width(text, size);
 	const double step = 6 * f->scale, margin = 8 * f->scale;
 	/* distance from the line to a baseline on either side, along the normal (uy, -ux) */
-	const double off[2] = { gap + RFL_TEXT_DESCENT * size,
-				-gap - RFL_TEXT_CAP * size - 0.03 * size };
+	const double above = gap + RFL_TEXT_DESCENT * size;
+	const double off[] = { above, -gap - RFL_TEXT_CAP * size - 0.03 * size, above + size };
+	const size_t rows = has_knee(c) && text == c->labels[RFL_ARRAY_LEN(c->labels) - 1] ? 3 : 2;
 
 	*ret = (struct rfl_prim){
 		.kind = RFL_PRIM_TEXT,
 		.at.text = { .text = text, .size = size, .angle = atan2(-uy, ux) },
 	};
-	for (int side = 0; side < 2; side++)
+	for (size_t side = 0; side < rows; side++)
 		for (double t = margin; t + width + margin <= len; t += step) {
 			double from = c->kind == RFL_FIG_COMPUTE ? len - t - width : t + 2 * step;
 
@@ -179,24 +182,27 @@ static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling 
 }
 
 /* Find a position for the longest label with room. That of a compute ceiling may begin left of its
- * knee before it is cut to the value. */
+ * ridge point. */
 static bool find_label(const struct rfl_figure *f, const struct rfl_fig_ceiling *c,
 		       const struct segment *g, struct rfl_prim *ret)
 {
-	const size_t last = RFL_ARRAY_LEN(c->labels) - 1;
-	const double width = rfl_width(c->labels[last - 1], SZ(f, ceiling));
+	const size_t n = RFL_ARRAY_LEN(c->labels);
 	struct segment wide = *g;
 
-	for (size_t i = 0; i < last; i++)
+	for (size_t i = 0; i < n; i++)
 		if (find_place(f, c, g, c->labels[i], ret))
 			return true;
-	wide.x0 = fmax(g->x1 - width - 24 * f->scale, f->plot.x);
-	wide.y0 = wide.y1 = g->y1 - 3 * f->scale; /* above the mark of the knee */
-	return (has_knee(c) && find_place(f, c, &wide, c->labels[last - 1], ret)) ||
-	       find_place(f, c, g, c->labels[last], ret);
+	wide.y0 = wide.y1 = g->y1 - 3 * f->scale; /* above the mark of the ridge point */
+	for (size_t i = n - 2; i < n && has_knee(c); i++) {
+		wide.x0 = fmax(g->x1 - rfl_width(c->labels[i], SZ(f, ceiling)) - 24 * f->scale,
+			       f->plot.x);
+		if (find_place(f, c, &wide, c->labels[i], ret))
+			return true;
+	}
+	return false;
 }
 
-/* Label the region on one side of all knees if there is room. */
+/* Label the region on one side of all ridge points if there is room. */
 static void label_region(struct rfl_figure *f, const char *id, const char *text,
 			 enum rfl_anchor anchor)
 {
@@ -204,32 +210,29 @@ static void label_region(struct rfl_figure *f, const char *id, const char *text,
 	const bool left = anchor == RFL_ANCHOR_START;
 	const double knee = rfl_axis_at(&f->x, left ? f->knee_lo : f->knee_hi);
 	const double x = left ? f->plot.x + 9 * s : f->plot.x + f->plot.w - 9 * s;
-	const struct rfl_xy at[2] = { { x, f->plot.y + 8 * s + RFL_TEXT_CAP * size },
-				      { x, f->plot.y + f->plot.h - 9 * s } };
-	const enum rfl_anchor anchors[2] = { anchor, anchor };
 
-	if ((left ? knee - x : x - knee) > rfl_width(text, size) + 6 * s)
-		rfl_draw__word(f, id, text, size, at, anchors, 2, 2 * s, 0);
+	if ((left ? knee - x : x - knee) > rfl_width(text, size) + 6 * s &&
+	    !rfl_draw__word(f, id, text, size, x, f->plot.y + 8 * s + RFL_TEXT_CAP * size, anchor,
+			    2 * s, 0))
+		(void)rfl_draw__word(f, id, text, size, x, f->plot.y + f->plot.h - 9 * s, anchor,
+				     2 * s, 0);
 }
 
-/* Label a knee on either side of its line, at one of six heights. */
+/* Label a ridge point on either side of its line, at one of six heights. */
 static void label_knee(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
 	const double px = knee_at(f, c), s = f->scale, bottom = f->plot.y + f->plot.h;
 	const double top = rfl_axis_at(&f->y, c->value / f->unit);
-	struct rfl_xy at[12];
-	enum rfl_anchor anchors[12];
+	const char *text = SAY(f, "ridge %s", rfl_words_number(f->scene, c->value / f->gbps));
 
-	for (int i = 0; i < 12; i++) {
-		double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
+	for (int i = 0; i < 12 && knee_in_plot(f, px); i++) {
+		const double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
 
-		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
-		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
+		if (rfl_draw__word(f, "label-knee", text, SZ(f, ceiling_quiet),
+				   px + (i % 2 ? -5 : 5) * s, y,
+				   i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START, 2 * s, 0))
+			return;
 	}
-	if (knee_in_plot(f, px))
-		rfl_draw__word(f, "label-knee",
-			       SAY(f, "knee %s", rfl_words_number(f->scene, c->value / f->gbps)),
-			       SZ(f, ceiling_quiet), at, anchors, 12, 2 * s, 0);
 }
 
 void rfl_draw__roof_labels(struct rfl_figure *f)
@@ -238,13 +241,18 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 		rfl_draw__isochrone_labels(f);
 		return;
 	}
-	for (const struct rfl_fig_ceiling *c = f->ceilings; c < f->ceilings + f->nceilings; c++) {
+	for (struct rfl_fig_ceiling *c = f->ceilings; c < f->ceilings + f->nceilings; c++) {
 		const struct segment g = segment_of(f, c, c->value);
 		struct rfl_prim found, *p;
 		struct rfl_xy corners[4];
 
-		if (!g.visible || !find_label(f, c, &g, &found))
-			continue; /* the tooltip and the footnote still show it */
+		if (!g.visible)
+			continue;
+		c->labelled = find_label(f, c, &g, &found);
+		f->unsettled |= !c->labelled && !c->listed;
+		c->listed = c->listed || !c->labelled;
+		if (!c->labelled)
+			continue;
 		p = rfl_draw__text(f, SAY(f, "label-%s", c->id), found.at.text.text,
 				   found.at.text.x, found.at.text.y, found.at.text.size,
 				   c->primary ? f->theme->ink : f->theme->soft, RFL_ANCHOR_START);

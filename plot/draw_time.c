@@ -1,6 +1,6 @@
 /*
  * draw_time.c - the background of a time-based roofline: isochrones, which are lines of equal least
- * time (that of the bytes or that of the FLOPs, whichever is longer), and the diagonal between the
+ * time (of the bytes or of the FLOPs, whichever is longer), and the diagonal between the
  * two regions, where both times are equal.
  */
 #include <math.h>
@@ -101,42 +101,39 @@ void rfl_draw__isochrones(struct rfl_figure *f)
 			  0.8 * SZ(f, stroke_roof));
 }
 
-#define PLACES 12 /* for the name of a region, along an edge of the plot */
-
-/* Label the regions next to the upper left and the lower right corner, between isochrones. */
+/* Label the regions at an edge next to the upper left and the lower right corner, between
+ * isochrones.
+ */
 static void label_regions(struct rfl_figure *f)
 {
 	const struct rfl_box *b = &f->plot;
 	const double s = f->scale, size = SZ(f, ceiling_quiet);
-	struct rfl_xy compute[PLACES], memory[PLACES];
-	enum rfl_anchor start[PLACES], end[PLACES];
+	bool compute = false, memory = false;
 
-	for (int i = 0; i < PLACES; i++) {
-		compute[i].x = b->x + 9 * s;
-		compute[i].y = b->y + (8 + 7 * i) * s + RFL_TEXT_CAP * size;
-		memory[i].x = b->x + b->w - (9 + 12 * i) * s;
-		memory[i].y = b->y + b->h - 9 * s;
-		start[i] = RFL_ANCHOR_START;
-		end[i] = RFL_ANCHOR_END;
+	for (int i = 0; i < 12; i++) {
+		compute = compute ||
+			  rfl_draw__word(f, "label-compute", "compute-bound", size, b->x + 9 * s,
+					 b->y + (8 + 7 * i) * s + RFL_TEXT_CAP * size,
+					 RFL_ANCHOR_START, 2 * s, s);
+		memory = memory || rfl_draw__word(f, "label-memory", "memory-bound", size,
+						  b->x + b->w - (9 + 12 * i) * s,
+						  b->y + b->h - 9 * s, RFL_ANCHOR_END, 2 * s, s);
 	}
-	rfl_draw__word(f, "label-compute", "compute-bound", size, compute, start, PLACES, 2 * s, s);
-	rfl_draw__word(f, "label-memory", "memory-bound", size, memory, end, PLACES, 2 * s, s);
 }
 
 void rfl_draw__isochrone_labels(struct rfl_figure *f)
 {
-	static const enum rfl_anchor anchors[] = { RFL_ANCHOR_START, RFL_ANCHOR_END };
 	const double s = f->scale, size = SZ(f, ceiling_quiet);
 
 	label_regions(f);
 	for (const struct rfl_tick *t = f->y.ticks; t < f->y.ticks + f->y.nticks; t++) {
 		const double px = rfl_axis_at(&f->x, t->value), py = rfl_axis_at(&f->y, t->value);
-		const struct rfl_xy at[] = { { px + 5 * s, py + 13 * s },
-					     { px - 5 * s, py - 6 * s } };
+		const char *text = SAY(f, "%s ms", rfl_draw__tick_text(f, t->value));
 
-		if (has_isochrone(f, t) && t->value < f->x.max && t->value < f->y.max)
-			rfl_draw__word(f, "label-isochrone",
-				       SAY(f, "%s ms", rfl_draw__tick_text(f, t->value)), size, at,
-				       anchors, 2, s, s);
+		if (has_isochrone(f, t) && t->value < f->x.max && t->value < f->y.max &&
+		    !rfl_draw__word(f, "label-isochrone", text, size, px + 5 * s, py + 13 * s,
+				    RFL_ANCHOR_START, s, s))
+			(void)rfl_draw__word(f, "label-isochrone", text, size, px - 5 * s,
+					     py - 6 * s, RFL_ANCHOR_END, s, s);
 	}
 }

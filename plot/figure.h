@@ -21,7 +21,7 @@ struct rfl_theme {
 	double title_x, title_y;        /* distance of the axis titles from the plot */
 	struct rfl_color paper, ink, soft, faint; /* page, main text, secondary text, hairlines */
 	struct rfl_color grid, grid_minor;
-	struct rfl_color memory, compute; /* tints left and right of the knee */
+	struct rfl_color memory, compute; /* tints left and right of the ridge point */
 	struct rfl_color roof, roof_quiet, band;
 	struct rfl_color leader, alarm;
 	struct rfl_color category[RFL_THEME_COLORS]; /* Okabe and Ito's palette */
@@ -40,7 +40,7 @@ extern const struct rfl_theme rfl_themes[];
 /** @param name  NULL: the first style. @return NULL if unknown */
 const struct rfl_theme *rfl_theme_find(const char *name) RFL_WARN_UNUSED;
 
-/** Whether the regions left and right of the knee are shaded. */
+/** Whether the regions left and right of the ridge point are shaded. */
 bool rfl_theme_is_tinted(const struct rfl_theme *t) RFL_WARN_UNUSED;
 
 /** The i-th of n ordered colours, from light to dark. */
@@ -51,6 +51,7 @@ double rfl_color_contrast(struct rfl_color a, struct rfl_color b) RFL_WARN_UNUSE
 
 #define RFL_CONTRAST   4.5
 #define RFL_LEAST_TEXT 6.0 /**< size in points of the smallest legible text */
+#define RFL_LEAST_LIST 8.0 /**< the same for a list on a screen */
 
 #define RFL_AXIS_MAX_TICKS 128
 
@@ -71,6 +72,9 @@ struct rfl_axis {
  * @param room  minimum distance between two labels */
 void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
 
+/** The next 1, 2 or 5 times a power of ten, not below the value or not above it. */
+double rfl_axis_step(double value, bool up) RFL_WARN_UNUSED;
+
 /** Like rfl_axis_fit(), with exactly these limits. */
 void rfl_axis_set(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
 
@@ -79,14 +83,15 @@ double rfl_axis_at(const struct rfl_axis *a, double value);
 
 /* ---- the data as shown ---- */
 
-#define RFL_FIG_CACHES   2   /**< number of levels with intensities except DRAM: L1, L2 */
-#define RFL_FIG_CEILINGS 12  /**< maximum number */
-#define RFL_FIG_QUIET    4   /**< ceilings that limit no point are added up to this total */
-#define RFL_FIG_FEW      14  /**< up to this many points are all named, if there is room */
-#define RFL_FIG_NAMED    12  /**< maximum number of names if there are more points */
-#define RFL_FIG_PAIRS    24  /**< with more points, hollow marks are omitted */
-#define RFL_FIG_BATCHES  16  /**< with more batches, the legend shows a strip */
-#define RFL_FIG_NUMBERED 300 /**< with more points, those without a name have no number */
+#define RFL_FIG_CACHES   2    /**< number of levels with intensities except DRAM: L1, L2 */
+#define RFL_FIG_CEILINGS 12   /**< maximum number */
+#define RFL_FIG_QUIET    4    /**< ceilings that limit no point are added up to this total */
+#define RFL_FIG_FEW      14   /**< up to this many points are all named, if there is room */
+#define RFL_FIG_NAMED    12   /**< maximum number of names if there are more points */
+#define RFL_FIG_PAIRS    24   /**< with more points, hollow marks are omitted */
+#define RFL_FIG_BATCHES  16   /**< with more batches, the legend shows a strip */
+#define RFL_FIG_NUMBERED 300  /**< with more points, those without a name have no number */
+#define RFL_FIG_DOTS     2000 /**< with more points, marks are dots without names or lines */
 
 enum rfl_fig_kind { RFL_FIG_BANDWIDTH, RFL_FIG_COMPUTE };
 
@@ -97,8 +102,10 @@ struct rfl_fig_ceiling {
 	double value, lo, hi;  /**< lo, hi: spread of the measurements; NaN if unknown */
 	bool primary;          /**< part of the roof of a point; other ceilings are drawn thin */
 	int color;             /**< of its precision in the palette; -1: none */
-	enum rfl_dash dash;    /**< solid: the roof, a measured cache; dotted: a matrix product */
-	const char *labels[4]; /**< longest first; the last has only the value */
+	enum rfl_dash dash;    /**< solid: the roof, a measured cache; dotted: a GEMM */
+	const char *labels[4]; /**< longest first; the last has only precision and value */
+	bool labelled;         /**< it has a label */
+	bool listed;           /**< it once had no room for a label: the legend has room for it */
 };
 
 /** Edges of the plot beyond which a mark lies. */
@@ -122,23 +129,24 @@ struct rfl_mark {
 	double x_was, y_was; /**< of the same configuration in in->before; NaN if there is none */
 	double x_best;       /**< intensity with the least traffic; NaN unless greater than x */
 	double time;         /**< of RFL_PLOT_TIME: measured time (ms) */
-	double roof;         /**< attainable GFLOP/s at x, or least time (ms) */
+	double roof;         /**< attainable GFLOP/s at x, or minimum time (ms) */
 	double percent;      /**< performance as a percentage of `roof` */
 	double factor;       /**< possible speedup: 100 / percent */
-	bool above;          /**< visibly above the roof */
+	bool above;          /**< above the roof by more than the uncertainty */
 	enum rfl_marker shape;
-	int color;           /**< index in the palette of the figure */
-	int next;            /**< index of the next mark of its series; -1: none */
-	bool linked;         /**< the previous mark of its series links to it */
-	int also;            /**< index of the next mark of another series; -1: none */
-	const char *name;    /**< unique name */
-	const char *step;    /**< the name without facts that distinguish variants */
-	const char *way;     /**< those facts, abbreviated; "" if none */
-	bool numbered;       /**< name and way end in a number ("#3") to be unique */
-	const char *variant; /**< facts of the variant, but not the context length */
-	bool cut;            /**< the way omits facts of the variant */
-	const char *rate;    /**< "112 GFLOP/s" and share of the roof */
-	const char *limit;   /**< limit according to its verdict */
+	int color;             /**< index in the palette of the figure */
+	struct rfl_mark *next; /**< of its series; NULL: none */
+	bool linked;           /**< the previous mark of its series links to it */
+	struct rfl_mark *also; /**< the next mark of another series; NULL: none */
+	const char *name;      /**< unique name */
+	const char *full;      /**< the same, with its environment if several share the name */
+	const char *step;      /**< the name without fields that distinguish variants */
+	const char *way;       /**< those fields, abbreviated; "" if none */
+	bool numbered;         /**< name and way end in a number ("#3") to be unique */
+	const char *variant;   /**< fields of the variant, but not the context length */
+	bool cut;              /**< the way omits fields of the variant */
+	const char *rate;      /**< "112 GFLOP/s" and share of the roof */
+	const char *limit;     /**< limit according to its verdict */
 	/* on the page */
 	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best, r; /**< r: radius */
@@ -152,6 +160,9 @@ struct rfl_mark {
 	bool named;   /**< its name is drawn */
 	bool counted; /**< its number is drawn */
 	bool lost;    /**< neither is drawn, and no line of its series identifies it */
+	/* kept when the figure is laid out again */
+	bool listed; /**< it had no name, so that it is in the list below the plot */
+	bool bare;   /**< the leader of a label would cross its whisker, which is not drawn */
 };
 
 /** The property that the colours stand for. */
@@ -166,7 +177,7 @@ enum rfl_fig_by {
 	RFL_BY_NONE
 };
 
-/** Facts that differ between the marks, which names must include. The subtitle has the others. */
+/** Fields that differ between the marks, which names must include. The subtitle has the others. */
 struct rfl_varies {
 	bool model, precision, layout, mode, data_mode, threads, engine, batch, context;
 };
@@ -191,17 +202,21 @@ struct rfl_figure {
 	size_t nmarks, nskipped;
 	const struct rfl_point **skipped; /**< those without a place; see rfl_figure__missing() */
 	size_t nbefore;                   /**< number of marks that are also in in->before */
-	size_t nidle; /**< number of points without FLOPs, which have no intensity */
-	const struct rfl_point **idle; /**< those with a share of the time, largest share first */
-	const char *parts;             /**< kind of parts: "layer" or "kernel"; NULL: steps */
-	double shares[3];   /**< shares of the time: marks, points without FLOPs, all parts */
-	bool gutter_hidden; /**< no room for the list of points without FLOPs */
+	size_t nidle;          /**< number of points without FLOPs, which have no intensity */
+	struct rfl_mark *idle; /**< those with a share of the time, largest share first */
+	const char *parts;     /**< kind of parts: "layer" or "kernel"; NULL: steps */
+	double shares[3];      /**< shares of the time: marks, points without FLOPs, all parts */
+	bool gutter_hidden;    /**< no room for the list of points without FLOPs */
 	struct rfl_mark *marks;
-	int *by_rank; /**< indices of the marks in the order of naming */
+	struct rfl_mark **by_rank; /**< the marks in the order of naming */
+	size_t nrows;
+	struct rfl_mark **rows; /**< of the table: marks; parts by their share of the time */
+	bool names_few;         /**< of many parts, only the longest have names or numbers */
 	size_t nceilings;
 	struct rfl_fig_ceiling ceilings[RFL_FIG_CEILINGS]; /**< [0] bandwidth, [1] compute */
 	double gbps, gflops, knee;                         /**< roof of most marks */
-	double top, knee_lo, knee_hi; /**< highest compute ceiling of a mark; range of the knees */
+	double top, knee_lo,
+		knee_hi; /**< highest compute ceiling of a mark; range of the ridge points */
 
 	struct rfl_varies varies;
 	const char *step; /**< common step, if the marks are named only by way; otherwise NULL */
@@ -229,12 +244,15 @@ struct rfl_figure {
 	struct rfl_place *place;
 	struct rfl_box foot;  /**< box of the footnote; its height depends on the text */
 	struct rfl_box strip; /**< box of the legend if there is no panel; h may be 0 */
-	bool needs_key;       /**< some marks have a number or no label */
-	bool has_positions;   /**< the list of names has positions of marks without a label */
-	bool has_key;         /**< room for the names of all marks in the strip */
-	struct rfl_key side;  /**< otherwise their list to the right of the plot; columns 0: none */
-	bool lists_all;       /**< each mark is in the table or in a list of names */
+	struct rfl_box spare; /**< cell without a plot, for the signs of the legend; w 0: none */
+	bool has_legend;
+	bool needs_key;      /**< some marks have a number or no label */
+	bool has_positions;  /**< the list of names has positions of marks without a label */
+	bool has_key;        /**< room for the names of all marks in the strip */
+	struct rfl_key side; /**< otherwise their list to the right of the plot; columns 0: none */
+	bool lists_all;      /**< each mark is in the table or in a list of names */
 	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< set while drawing */
+	bool unsettled; /**< drawing has found what the layout must allow for */
 	/** Marks are joined in the order of their batches, of their context lengths. */
 	bool has_series, joins_batches, joins_contexts;
 	const char *stops; /**< common to all trajectories: "1, 2, 4"; NULL if they differ */
@@ -248,10 +266,10 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WAR
 /** The number of points of the environments that a figure of this kind can show. */
 size_t rfl_figure__count(const struct rfl_figure *f,
 			 const struct rfl_points *points) RFL_WARN_UNUSED;
-/** The marks sorted by qsort(), in an array owned by the scene; NULL if the scene has failed. */
+/** The marks sorted by qsort(), in an array owned by the scene. */
 struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
 				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
-/** The missing fact that keeps a point out of the figure: "no bytes"; NULL: none. */
+/** The missing value that keeps a point out of the figure: "no bytes"; NULL: none. */
 const char *rfl_figure__missing(const struct rfl_figure *f, const struct rfl_point *p);
 static inline bool rfl_figure__is_time(const struct rfl_figure *f)
 {
@@ -261,11 +279,13 @@ static inline bool rfl_figure__is_time(const struct rfl_figure *f)
 const char *rfl_figure__rate(const struct rfl_figure *f, double gflops);
 /** "61 %", "0.4 %" */
 const char *rfl_figure__percent(const struct rfl_figure *f, double percent);
+/** A share of the time, from 0 to 1: "49.6 %", "2.6 %", "0.73 %". */
+const char *rfl_figure__share(const struct rfl_figure *f, double share);
 /* figure_encode.c: shapes, colours and series of the marks. */
 void rfl_figure__encode(struct rfl_figure *f);
-/** A palette of n colours, to be filled. @return false if the scene has failed */
-bool rfl_figure__palette(struct rfl_figure *f, size_t n) RFL_WARN_UNUSED;
-/** The colour for lines and outlines: that of the palette, darkened if it has too little contrast
+/** A palette of n colours, to be filled. */
+void rfl_figure__palette(struct rfl_figure *f, size_t n);
+/** The colour for lines and outlines: from the palette, darkened if it has too little contrast
  * with the paper. */
 struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_color color);
 /* figure_names.c: names of the marks, and of a part of a step. */
@@ -285,9 +305,6 @@ const char *rfl_figure__shared(const struct rfl_figure *f, size_t member);
 const char *rfl_figure__caption(struct rfl_figure *f);
 /** Wrap the notes into lines, an array owned by the scene. @return their number */
 size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines);
-/** Wrap a text into lines of at most `width`. @return the number of lines, at most `max` */
-size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, double width,
-			const char **lines, size_t max);
 
 /* several.c: the parts, from in->envs; their boxes within `box`, of which the height is returned.
  */
@@ -311,7 +328,7 @@ void rfl_draw__isochrone_labels(struct rfl_figure *f);
 bool rfl_draw__is_memory_side(const struct rfl_figure *f, double px, double py);
 void rfl_draw__axes(struct rfl_figure *f); /* frame, ticks */
 void rfl_draw__axis_titles(struct rfl_figure *f);
-void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
+void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, ridge point; obstacles */
 void rfl_draw__gutter(struct rfl_figure *f); /* points without FLOPs */
 /** Radius of a mark with an area proportional to its share of the time. */
 double rfl_draw__share_radius(const struct rfl_figure *f, double share);
@@ -319,6 +336,8 @@ void rfl_draw__roof_labels(struct rfl_figure *f);
 void rfl_draw__survey(struct rfl_figure *f); /* before drawing: positions of marks, has_* */
 void rfl_draw__marks(struct rfl_figure *f);  /* connectors, whiskers, bars, marks; obstacles */
 void rfl_draw__labels(struct rfl_figure *f); /* names, numbers, factors */
+/** Put the marks without a name in the list below the plot. */
+void rfl_draw__list(struct rfl_figure *f);
 void rfl_draw__panel(struct rfl_figure *f);
 /** @param most  maximum number of columns */
 struct rfl_key rfl_draw__key_of(const struct rfl_figure *f, size_t from, double width, size_t most);
@@ -326,6 +345,9 @@ struct rfl_key rfl_draw__key_of(const struct rfl_figure *f, size_t from, double 
 struct rfl_key rfl_draw__key_in(const struct rfl_figure *f, double width, double height);
 double rfl_draw__key_height(const struct rfl_key *k);
 void rfl_draw__key(struct rfl_figure *f, const struct rfl_key *k, double x, double y);
+/** A list of the roofs without a label, below a list of names to the right of the plot. */
+void rfl_draw__roof_list(struct rfl_figure *f, double x, double y);
+double rfl_draw__roofs_height(const struct rfl_figure *f);
 /** A heading in the panel, with its baseline at y. */
 void rfl_draw__heading(struct rfl_figure *f, const char *text, double y);
 /** @return the height of the legend at this width; draws it only if `draw` is set */
@@ -345,7 +367,7 @@ const char *rfl_words_range(struct rfl_scene *s, size_t lo, size_t hi, const cha
 /** Display a model name: "ResNet-50" for "resnet50". Unknown names are unchanged. */
 const char *rfl_words_model(struct rfl_scene *s, const char *model);
 
-/** Display a fact of a run by the name of its ledger column: "64 px" for "img_size" and "64",
+/** Display a field of a run by the name of its ledger column: "64 px" for "img_size" and "64",
  * "accum 4". */
 const char *rfl_words_fact(struct rfl_scene *s, const char *key, const char *value);
 
@@ -365,6 +387,10 @@ const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face f
 /** The same in regular type for the name of a mark. Its end is kept: from the batch on or, if there
  * is none, the last characters, as names of kernels may differ only there. */
 const char *rfl_words_fit_name(struct rfl_scene *s, const char *name, double size, double width);
+
+/** Wrap a text into lines of at most `width`. @return the number of lines, at most `max` */
+size_t rfl_words_wrap(struct rfl_scene *s, const char *text, enum rfl_face face, double size,
+		      double width, const char **lines, size_t max);
 
 /* Shared by draw_*.c. */
 
@@ -388,11 +414,11 @@ struct rfl_prim *rfl_draw__text(struct rfl_figure *f, const char *id, const char
 struct rfl_prim *rfl_draw__halo_text(struct rfl_figure *f, const char *id, const char *text,
 				     double x, double y, double size, struct rfl_color color,
 				     enum rfl_anchor anchor);
-/** Draw a quiet text at the first of n positions that is free with a margin of `pad_x` and `pad_y`.
- * @return false if none is free */
-bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, double size,
-		    const struct rfl_xy *at, const enum rfl_anchor *anchors, size_t n, double pad_x,
-		    double pad_y);
+/** Draw a quiet text if its place is free with a margin of `pad_x` and `pad_y`. @return whether it
+ * is
+ */
+bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, double size, double x,
+		    double y, enum rfl_anchor anchor, double pad_x, double pad_y);
 
 /** A size of the theme, scaled for the figure. */
 #define SZ(f, member) ((f)->theme->member * (f)->scale)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/num.h"
 #include "base/text.h"
 #include "plot/figure.h"
@@ -24,8 +25,10 @@ static const struct {
 	{ "unfused", "bytes counted: every operation reads and writes DRAM", BEST_FUSED },
 	{ "fused", "bytes counted: normalisation and activation fused", BEST_COMPULSORY },
 	{ "compulsory", "bytes counted: each tensor moved once", NULL },
-	{ "lower-bound", "intensity estimated from the rate: a lower bound", BEST_COMPULSORY },
+	{ "lower-bound", "intensity estimated from the rate: a lower bound", NULL },
 	{ "counters", "bytes measured by hardware counters", BEST_COMPULSORY },
+	{ RFL_POINT_GIVEN, "FLOPs and bytes given, not counted", NULL },
+	{ RFL_POINT_OF_SHAPES, "bytes computed from tensor shapes", NULL },
 };
 
 /* Do all marks have one of two sources? */
@@ -73,19 +76,19 @@ static int by_weight(const void *a, const void *b)
 
 	if (p != q)
 		return p > q ? -1 : 1;
-	if (x->y != y->y)
+	if (x->y > y->y || x->y < y->y) /* NaN: a point without FLOPs */
 		return x->y > y->y ? -1 : 1;
 	return x->number - y->number;
 }
 
 struct rfl_mark **rfl_figure__sort(struct rfl_figure *f, int (*order)(const void *, const void *))
 {
-	struct rfl_mark **marks = rfl_scene_array(f->scene, f->nmarks, sizeof(struct rfl_mark *));
+	struct rfl_mark **marks =
+		rfl_arena_array(f->scene->arena, f->nmarks, sizeof(struct rfl_mark *));
 
-	for (size_t i = 0; marks && i < f->nmarks; i++)
+	for (size_t i = 0; i < f->nmarks; i++)
 		marks[i] = &f->marks[i];
-	if (marks)
-		qsort(marks, f->nmarks, sizeof(struct rfl_mark *), order);
+	qsort(marks, f->nmarks, sizeof(struct rfl_mark *), order);
 	return marks;
 }
 
@@ -97,12 +100,10 @@ static void rank_marks(struct rfl_figure *f)
 	unsigned seen = 0;
 	int rank = 0;
 
-	f->by_rank = rfl_scene_array(f->scene, f->nmarks, sizeof(*f->by_rank));
-	if (!order || !f->by_rank)
-		return;
+	f->by_rank = rfl_arena_array(f->scene->arena, f->nmarks, sizeof(*f->by_rank));
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const bool later = f->in->kind == RFL_PLOT_TRAJECTORY
-					   ? order[i]->linked && order[i]->next >= 0
+					   ? order[i]->linked && order[i]->next
 					   : seen & 1U << order[i]->shape && !f->parts;
 
 		order[i]->rank = later ? -1 : rank++;
@@ -111,13 +112,29 @@ static void rank_marks(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++) {
 		if (order[i]->rank < 0)
 			order[i]->rank = rank++;
-		f->by_rank[order[i]->rank] = (int)(order[i] - f->marks);
+		f->by_rank[order[i]->rank] = order[i];
 	}
+}
+
+static void order_rows(struct rfl_figure *f)
+{
+	const size_t idle = f->in->kind <= RFL_PLOT_KERNELS ? f->nidle : 0;
+
+	f->rows = rfl_arena_array(f->scene->arena, f->nmarks + idle, sizeof(*f->rows));
+	for (size_t i = 0; i < f->nmarks + idle; i++)
+		f->rows[f->nrows++] = i < f->nmarks ? &f->marks[i] : &f->idle[i - f->nmarks];
+	if (f->parts)
+		qsort(f->rows, f->nrows, sizeof(*f->rows), by_weight);
 }
 
 const char *rfl_figure__percent(const struct rfl_figure *f, double percent)
 {
 	return SAY(f, percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
+}
+
+const char *rfl_figure__share(const struct rfl_figure *f, double share)
+{
+	return SAY(f, share < 0.00995 ? "%.2f %%" : "%.1f %%", 100 * share);
 }
 
 const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
@@ -146,7 +163,9 @@ static bool is_part(const struct rfl_point *p)
 static bool is_wanted(enum rfl_plot_kind kind, const struct rfl_point *p, bool has_steps)
 {
 	if (kind == RFL_PLOT_LAYERS || kind == RFL_PLOT_KERNELS)
-		return is_part(p) && rfl_text_same(p->part_kind, part_kinds[kind]);
+		return is_part(p) &&
+		       (rfl_text_same(p->part_kind, part_kinds[kind]) ||
+			(kind == RFL_PLOT_KERNELS && rfl_text_same(p->part_kind, "op")));
 	if (kind == RFL_PLOT_HIERARCHICAL && !(p->ai_l1 > 0) && !(p->ai_l2 > 0))
 		return false;
 	return !has_steps || !is_part(p);
@@ -201,12 +220,9 @@ size_t rfl_figure__count(const struct rfl_figure *f, const struct rfl_points *po
 
 static int by_share(const void *a, const void *b)
 {
-	const struct rfl_point *x = *(const struct rfl_point *const *)a;
-	const struct rfl_point *y = *(const struct rfl_point *const *)b;
+	const struct rfl_mark *x = a, *y = b;
 
-	if (x->time_share != y->time_share)
-		return x->time_share > y->time_share ? -1 : 1;
-	return x < y ? -1 : x > y; /* both are in one array */
+	return by_weight(&x, &y);
 }
 
 /* The point of the same configuration in in->before; NULL if it has no place in a figure. */
@@ -230,6 +246,16 @@ static const struct rfl_point *earlier_of(const struct rfl_figure *f, const stru
 	return NULL;
 }
 
+static void set_verdict(struct rfl_mark *m)
+{
+	const struct rfl_point_verdict verdict = rfl_point_verdict(m->point);
+
+	m->factor = 1 / verdict.share;
+	m->percent = 100 * verdict.share;
+	m->above = verdict.bound == RFL_BOUND_ABOVE;
+	m->limit = verdict.bound == RFL_BOUND_UNKNOWN ? "" : rfl_bound_words[verdict.bound].word;
+}
+
 /* Set the position of a mark, its distance from the roof, and the text about them. */
 static void set_place(struct rfl_figure *f, struct rfl_mark *m)
 {
@@ -245,22 +271,27 @@ static void set_place(struct rfl_figure *f, struct rfl_mark *m)
 	m->x = timed ? p->bytes_per_step / p->peak_gbps / 1e6 : p->ai;
 	m->y = timed ? p->flops_per_step / p->peak_gflops / 1e6 : p->attained_gflops;
 	m->time = p->step_s * 1e3;
-	m->roof = timed ? fmax(m->x, m->y) : fmin(p->ai * p->peak_gbps, p->peak_gflops);
-	m->factor = timed ? m->time / m->roof : m->roof / m->y;
-	m->percent = 100 * (timed ? m->roof / m->time : m->y / m->roof);
-	m->above = verdict.over;
+	m->full = m->name;
+	m->roof = timed ? fmax(m->x, m->y) : verdict.attainable_gflops;
+	set_verdict(m);
 	m->x_cache[0] = hierarchical ? p->ai_l1 : NAN;
 	m->x_cache[1] = hierarchical ? p->ai_l2 : NAN;
 	m->x_best = f->best && f->in->kind < RFL_PLOT_HIERARCHICAL && f->nmarks <= RFL_FIG_PAIRS &&
-				    best > p->ai * 1.02 && isfinite(best)
+				    best > p->ai * 1.02 && isfinite(best) &&
+				    verdict.bound != RFL_BOUND_BY_CONSTRUCTION
 			    ? best
-			    : NAN;
-	m->limit = verdict.bound == RFL_BOUND_UNKNOWN ? "" : rfl_bound_words[verdict.bound].word;
+			    : NAN; /* the ratio to a lower bound means nothing */
 	value = timed ? rfl_words_time(s, m->time) : rfl_figure__rate(f, m->y);
 	m->rate = verdict.bound == RFL_BOUND_BY_CONSTRUCTION
 			  ? SAY(f, "%s \xc2\xb7 on the roof by construction", value)
-			  : SAY(f, "%s \xc2\xb7 %s of roof%s", value,
-				rfl_figure__percent(f, m->percent), m->above ? ": above it" : "");
+			  : SAY(f, "%s \xc2\xb7 %s of %sroof%s", value,
+				rfl_figure__percent(f, m->percent),
+				verdict.roof >= RFL_BOUND_L2 && verdict.roof < RFL_BOUND_UNKNOWN
+					? SAY(f, "%s ", rfl_bound_words[verdict.roof].word)
+					: "",
+				m->above       ? ": above it"
+				: verdict.over ? ", within the uncertainty"
+					       : "");
 	m->x_was = was ? was->ai : NAN;
 	m->y_was = was ? was->attained_gflops : NAN;
 	if (!was)
@@ -278,11 +309,9 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	const size_t wanted = rfl_figure__count(f, points);
 	int number = 0;
 
-	f->marks = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->marks));
-	f->idle = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->idle));
-	f->skipped = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->skipped));
-	if (!f->marks || !f->idle || !f->skipped)
-		return rfl_scene_check(f->scene, err);
+	f->marks = rfl_arena_array(f->scene->arena, points->n + 1, sizeof(*f->marks));
+	f->idle = rfl_arena_array(f->scene->arena, points->n + 1, sizeof(*f->idle));
+	f->skipped = rfl_arena_array(f->scene->arena, points->n + 1, sizeof(*f->skipped));
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
 		if (!is_of(f, p))
 			continue;
@@ -290,12 +319,13 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 		if (!is_wanted(f->in->kind, p, steps))
 			continue;
 		if (is_part(p))
-			f->parts = p->part_kind && *p->part_kind ? p->part_kind : "part";
+			f->parts = rfl_part_word(p->part_kind);
 		if (p->time_share > 0)
 			f->shares[2] += p->time_share;
 		if (p->flops_per_step == 0 && p->time_share > 0) {
 			f->shares[1] += p->time_share;
-			f->idle[f->nidle++] = p;
+			f->idle[f->nidle++] =
+				(struct rfl_mark){ .point = p, .number = number, .y = NAN };
 			continue;
 		}
 		if (rfl_figure__missing(f, p)) {
@@ -331,6 +361,11 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	choose_traffic(f);
 	for (size_t i = 0; i < f->nmarks; i++)
 		set_place(f, &f->marks[i]);
+	for (struct rfl_mark *m = f->idle; m < f->idle + f->nidle; m++) {
+		m->name = m->step = rfl_figure__part_name(f, m->point);
+		m->way = "";
+		set_verdict(m);
+	}
 	if (f->in->kind == RFL_PLOT_COMPARE && f->nbefore == 0)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"environment %s: no configuration is also in %s; compare points of "
@@ -343,10 +378,13 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			err, RFL_EMISSING, 0,
 			"environment %s: no two points differ only in their batch or context "
 			"length, or several have the same, so there is no trajectory; run the "
-			"model with different ones",
+			"model with different ones, or a program with 'roofline profile --sweep "
+			"batch=V,...'",
 			first);
 	rank_marks(f);
-	return rfl_scene_check(f->scene, err);
+	order_rows(f);
+	f->names_few = f->parts && f->nmarks > RFL_FIG_FEW && f->in->labels == RFL_PLOT_LABELS_AUTO;
+	return RFL_OK;
 }
 
 /* ---- ceilings ---- */
@@ -359,10 +397,10 @@ static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double 
 	return SAY(f, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
 }
 
-/* Add a ceiling with the label "what rate"; NULL if `most` are in the list, or if it has a ceiling
- * that looks the same. */
+/* Add a ceiling with the label "what rate", for which `brief` needs less room; NULL if `most` are
+ * in the list, or if it has a ceiling that looks the same. */
 static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind, double per_s,
-				   const char *what, const char *id, size_t most)
+				   const char *what, const char *brief, const char *id, size_t most)
 {
 	struct rfl_fig_ceiling *c;
 	const char *label;
@@ -382,9 +420,28 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 		.id = id,
 		.color = -1,
 		.dash = RFL_DASH_DASHED,
-		.labels = { label, label, label, label },
+		.labels = { label, label, label, SAY(f, "%s %s", brief, rate_of(f, kind, per_s)) },
 	};
 	return c;
+}
+
+/* The precision of a compute key: "FP32", "FP32, one core"; "compute" for a value without one. */
+static const char *brief_of(struct rfl_figure *f, const char *key)
+{
+	const struct rfl_peaks_env *env = f->in->env;
+	const struct rfl_peak *peak = key ? rfl_peaks_compute(env, key) : NULL;
+	const struct rfl_peaks_part *unit = key ? rfl_peaks_part(key, true) : NULL;
+	const struct rfl_peaks_part *line = key ? rfl_peaks_part(key, false) : NULL;
+
+	for (size_t i = 0; i < env->ncompute; i++)
+		if (peak == &env->compute[i].peak && strcmp(env->compute[i].key, "*") == 0)
+			key = NULL;
+	if (!key)
+		return "compute";
+	return SAY(f, "%s%s%s",
+		   rfl_words_compute(f->scene, SAY(f, "%.*s", (int)strcspn(key, "."), key)),
+		   unit && unit->line == RFL_LINE_LIBRARY ? unit->text : "",
+		   line ? line->text : "");
 }
 
 static const char *add_kernel(struct rfl_figure *f, const char *text, const struct rfl_peak *p)
@@ -399,7 +456,7 @@ static const char *add_kernel(struct rfl_figure *f, const char *text, const stru
  * "DRAM 38.6 GB/s measured, 75 % of sheet, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s
  * measured, 2 threads, avx512 fma". */
 static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
-		     bool primary, const char *what, const char *id)
+		     bool primary, const char *what, const char *brief, const char *id)
 {
 	static const char *const status_words[] = {
 		[RFL_PEAK_MEASURED] = "measured",
@@ -408,7 +465,7 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 		[RFL_PEAK_USER] = "as given",
 	};
 	struct rfl_fig_ceiling *c = rfl_peak_usable(p)
-					    ? add(f, kind, p->value, what, id,
+					    ? add(f, kind, p->value, what, brief, id,
 						  primary ? RFL_FIG_CEILINGS : RFL_FIG_QUIET)
 					    : NULL;
 	const bool memory = kind == RFL_FIG_BANDWIDTH,
@@ -427,7 +484,6 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	}
 	if (!primary)
 		return;
-	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate_of(f, kind, p->value);
 	text = SAY(f, "%s %s", c->labels[0], status_words[p->status]);
 	if (measured && p->spec > 0)
 		text = SAY(f, "%s, %.0f %% of sheet", text, 100 * p->value / p->spec);
@@ -444,12 +500,13 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	c->labels[0] = text;
 }
 
-/* Add the data sheet value of a measured peak: "data sheet 76.8 GB/s". */
+/* Add the data sheet value of a measured peak: "DRAM, data sheet 76.8 GB/s". */
 static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
-		      const char *id)
+		      const char *what, const char *id)
 {
+	what = SAY(f, "%s, data sheet", what);
 	if (p && p->status == RFL_PEAK_MEASURED)
-		(void)add(f, kind, p->spec, "data sheet", id, RFL_FIG_QUIET);
+		(void)add(f, kind, p->spec, what, what, id, RFL_FIG_QUIET);
 }
 
 static int by_peak(const void *a, const void *b)
@@ -467,7 +524,7 @@ static size_t ceiling_marks(struct rfl_figure *f, const struct rfl_mark **ret, s
 	struct rfl_mark **marks = rfl_figure__sort(f, by_peak);
 	size_t most = 0, n = 0;
 
-	for (size_t from = 0, to; marks && from < f->nmarks && n < max; from = to) {
+	for (size_t from = 0, to; from < f->nmarks && n < max; from = to) {
 		for (to = from + 1; to < f->nmarks && marks[to]->point->peak_gflops ==
 							      marks[from]->point->peak_gflops;)
 			to++;
@@ -518,12 +575,13 @@ static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 
 	if (!peak)
 		add_peak(f, RFL_FIG_COMPUTE, &mixed, true,
-			 p->compute_key ? p->compute_key : "compute", "roof-compute-mixed");
+			 p->compute_key ? p->compute_key : "compute", "mixed precisions",
+			 "roof-compute-mixed");
 	else
 		add_peak(f, RFL_FIG_COMPUTE, peak, true,
-			 f->in->env->short_form ? "compute"
+			 f->in->env->short_form ? brief_of(f, p->compute_key)
 						: rfl_words_compute(f->scene, p->compute_key),
-			 SAY(f, "roof-%s", p->compute_key));
+			 brief_of(f, p->compute_key), SAY(f, "roof-%s", p->compute_key));
 	if (f->nceilings == before)
 		return;
 	f->ceilings[before].color = f->by == RFL_BY_PRECISION ? m->color : -1;
@@ -544,13 +602,13 @@ static bool is_faster_than_dram(const struct rfl_figure *f, const struct rfl_pea
 	       times * l->peak.value / 1e9 > f->gbps * 1.02;
 }
 
-/* Add the roof of a cache; if it is that of one core, scaled to all cores. */
+/* Add the roof of a cache; if it was measured on one core, scaled to all cores. */
 static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
 {
 	const int units = is_of_one_core(f, l) ? f->in->env->units : 1;
 	struct rfl_fig_ceiling *c =
 		is_faster_than_dram(f, l, units)
-			? add(f, RFL_FIG_BANDWIDTH, l->peak.value * units, l->level,
+			? add(f, RFL_FIG_BANDWIDTH, l->peak.value * units, l->level, l->level,
 			      SAY(f, "roof-%s", l->level), RFL_FIG_CEILINGS)
 			: NULL;
 
@@ -559,10 +617,10 @@ static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
 	if (l->peak.status == RFL_PEAK_MEASURED)
 		c->dash = RFL_DASH_SOLID;
 	if (units > 1)
-		c->labels[0] = SAY(f, "%s, %d times that of one core", c->labels[1], units);
+		c->labels[0] = SAY(f, "%s, %d times one core", c->labels[1], units);
 }
 
-/* Add what the matrix product of a framework attains in the precision of a mark. Values above the
+/* Add what the GEMM of a framework achieves in the precision of a mark. Values above the
  * roof, which 'peaks check' reports, are not drawn. */
 static void add_gemm(struct rfl_figure *f, const struct rfl_mark *m)
 {
@@ -573,13 +631,12 @@ static void add_gemm(struct rfl_figure *f, const struct rfl_mark *m)
 	if (!p || p->value / 1e9 >= m->point->peak_gflops)
 		return;
 	key = SAY(f, "%.*s.gemm", (int)strcspn(key, "."), key);
-	c = add(f, RFL_FIG_COMPUTE, p->value, rfl_words_compute(f->scene, key),
+	c = add(f, RFL_FIG_COMPUTE, p->value, rfl_words_compute(f->scene, key), brief_of(f, key),
 		SAY(f, "roof-%s", key), RFL_FIG_CEILINGS);
 	if (!c)
 		return;
 	c->dash = RFL_DASH_DOTTED;
 	c->labels[0] = add_kernel(f, c->labels[1], p);
-	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate_of(f, RFL_FIG_COMPUTE, p->value);
 }
 
 /* Add the thin lines on one side of a roof. */
@@ -590,9 +647,11 @@ static void add_lines(struct rfl_figure *f, const char *key, enum rfl_peaks_line
 		const struct rfl_peak *p =
 			part->line == side ? rfl_peaks_line(f->in->env, key, part) : NULL;
 
+		const char *whole = SAY(f, "%s.%s", key, part->word);
+
 		if (p)
-			(void)add(f, RFL_FIG_COMPUTE, p->value, part->text + strlen(", "), id,
-				  most);
+			(void)add(f, RFL_FIG_COMPUTE, p->value, rfl_words_compute(f->scene, whole),
+				  brief_of(f, whole), id, most);
 	}
 }
 
@@ -602,6 +661,9 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	const struct rfl_peak *dram = rfl_peaks_dram(env);
 	const struct rfl_mark *first[RFL_FIG_CEILINGS - 1]; /* of each compute ceiling */
 	const size_t nfirst = ceiling_marks(f, first, RFL_ARRAY_LEN(first));
+	const bool gpu = rfl_text_same(env->kind, "gpu");
+	const char *brief = gpu || env->short_form ? "memory" : "DRAM";
+	const char *memory = gpu ? "device memory" : brief;
 	const struct rfl_point *p;
 	enum rfl_rc rc = RFL_OK;
 
@@ -622,26 +684,23 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 					p->compute_key, err);
 	}
 	if (rc != RFL_OK || nfirst == 0)
-		return rc != RFL_OK ? rc : rfl_scene_check(f->scene, err);
+		return rc;
 	p = first[0]->point;
 	f->gbps = p->peak_gbps;
 	f->gflops = f->top = p->peak_gflops;
 	f->knee = f->knee_lo = f->knee_hi = f->gflops / f->gbps;
 	if (rfl_figure__is_time(f))
-		return rfl_scene_check(f->scene, err); /* the axes contain the ceilings */
-	add_peak(f, RFL_FIG_BANDWIDTH, dram, true,
-		 env->short_form                   ? "memory"
-		 : rfl_text_same(env->kind, "gpu") ? "device memory"
-						   : "DRAM",
-		 "roof-memory");
+		return RFL_OK; /* the axes contain the ceilings */
+	add_peak(f, RFL_FIG_BANDWIDTH, dram, true, memory, brief, "roof-memory");
 	for (size_t i = 0; i < nfirst; i++)
 		add_compute(f, first[i]);
 	for (size_t i = 0; i < nfirst; i++)
 		add_gemm(f, first[i]);
 	/* one core, same key as the roof: the ceiling of a loop that does not scale */
 	add_lines(f, p->compute_key, RFL_LINE_BELOW, "roof-one-core", RFL_FIG_QUIET);
-	add_sheet(f, RFL_FIG_BANDWIDTH, dram, "roof-memory-sheet");
-	add_sheet(f, RFL_FIG_COMPUTE, compute_of(f, p), "roof-compute-sheet");
+	add_sheet(f, RFL_FIG_BANDWIDTH, dram, brief, "roof-memory-sheet");
+	add_sheet(f, RFL_FIG_COMPUTE, compute_of(f, p), brief_of(f, p->compute_key),
+		  "roof-compute-sheet");
 	for (size_t i = 0; i < env->nlevels && f->in->kind == RFL_PLOT_HIERARCHICAL; i++)
 		add_cache(f, &env->levels[i]);
 	/* the largest cache faster than DRAM, unless measured per core */
@@ -650,10 +709,10 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 
 		if (!is_faster_than_dram(f, l, 1) || is_of_one_core(f, l))
 			continue;
-		add_peak(f, RFL_FIG_BANDWIDTH, &l->peak, false, l->level,
+		add_peak(f, RFL_FIG_BANDWIDTH, &l->peak, false, l->level, l->level,
 			 SAY(f, "roof-%s", l->level));
 		break;
 	}
 	add_lines(f, p->compute_key, RFL_LINE_ABOVE, "roof-fmaadd", RFL_FIG_CEILINGS);
-	return rfl_scene_check(f->scene, err);
+	return RFL_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "plot/figure.h"
 
@@ -103,14 +104,11 @@ static int64_t size_of(const struct rfl_mark *m, enum rfl_fig_by by)
 	return by == RFL_BY_CONTEXT ? m->point->context_length : m->point->batch;
 }
 
-bool rfl_figure__palette(struct rfl_figure *f, size_t n)
+void rfl_figure__palette(struct rfl_figure *f, size_t n)
 {
-	f->palette = rfl_scene_array(f->scene, n, sizeof(*f->palette));
-	f->colors = rfl_scene_array(f->scene, n, sizeof(*f->colors));
-	if (!f->palette || !f->colors)
-		return false;
+	f->palette = rfl_arena_array(f->scene->arena, n, sizeof(*f->palette));
+	f->colors = rfl_arena_array(f->scene->arena, n, sizeof(*f->colors));
 	f->ncolors = n;
-	return true;
 }
 
 /* The sizes of all marks in order, each once. @return their number */
@@ -124,19 +122,18 @@ static size_t sizes_of(const struct rfl_figure *f, enum rfl_fig_by by, int64_t *
 /* Sizes are ordered: one hue from light to dark. */
 static void color_sizes(struct rfl_figure *f, enum rfl_fig_by by)
 {
-	int64_t *sizes = rfl_scene_array(f->scene, f->nmarks, sizeof(*sizes));
-	const size_t n = sizes ? sizes_of(f, by, sizes) : 0;
+	int64_t *sizes = rfl_arena_array(f->scene->arena, f->nmarks, sizeof(*sizes));
+	const size_t n = sizes_of(f, by, sizes);
 
 	f->by = by;
-	for (size_t i = 0; i < f->nmarks && sizes; i++) {
+	for (size_t i = 0; i < f->nmarks; i++) {
 		const int64_t size = size_of(&f->marks[i], by);
 
 		f->marks[i].color =
 			(int)((int64_t *)bsearch(&size, sizes, n, sizeof(size), rfl_by_int) -
 			      sizes);
 	}
-	if (!rfl_figure__palette(f, n))
-		return;
+	rfl_figure__palette(f, n);
 	for (size_t i = 0; i < n; i++) {
 		f->palette[i] = rfl_theme_ramp(f->theme, i, n);
 		f->colors[i] = sizes[i] <= 0
@@ -151,8 +148,7 @@ static void color_levels(struct rfl_figure *f)
 {
 	static const char *const levels[RFL_FIG_CACHES + 1] = { "L1", "L2", "DRAM" };
 
-	if (!rfl_figure__palette(f, RFL_ARRAY_LEN(levels)))
-		return;
+	rfl_figure__palette(f, RFL_ARRAY_LEN(levels));
 	f->by = RFL_BY_LEVEL;
 	for (size_t i = 0; i < f->ncolors; i++) {
 		f->palette[i] = ramp(f->theme, .1 + .4 * (double)i);
@@ -188,8 +184,7 @@ static void choose_colors(struct rfl_figure *f)
 		keys[0] = NULL;
 		n = 1;
 	}
-	if (!rfl_figure__palette(f, n))
-		return;
+	rfl_figure__palette(f, n);
 	for (size_t i = 0; i < f->nmarks; i++)
 		f->marks[i].color = (int)index_of(keys, n, key_of(f->by, &f->marks[i]));
 	for (size_t i = 0; i < n; i++) {
@@ -268,7 +263,7 @@ static void link_series(struct rfl_figure *f, enum rfl_fig_by by)
 	const enum rfl_fig_by other = by == RFL_BY_BATCH ? RFL_BY_CONTEXT : RFL_BY_BATCH;
 	struct rfl_mark **marks = rfl_figure__sort(f, by == RFL_BY_BATCH ? by_batch : by_context);
 
-	for (size_t from = 0, to; marks && from < f->nmarks; from = to) {
+	for (size_t from = 0, to; from < f->nmarks; from = to) {
 		bool ordered = true, new = false;
 
 		for (to = from; to < f->nmarks && !compare_series(marks[from], marks[to]) &&
@@ -276,18 +271,18 @@ static void link_series(struct rfl_figure *f, enum rfl_fig_by by)
 		     to++) {
 			ordered = ordered && (to == from ||
 					      size_of(marks[to - 1], by) < size_of(marks[to], by));
-			new = new || (marks[to]->next < 0 && !marks[to]->linked);
+			new = new || (!marks[to]->next && !marks[to]->linked);
 		}
 		if (!ordered || !new || to == from + 1)
 			continue;
 		for (size_t i = from + 1; i < to; i++) {
 			struct rfl_mark *a = marks[i - 1], *b = marks[i];
 
-			if (a->next >= 0 || b->linked) {
-				a->also = (int)(b - f->marks);
+			if (a->next || b->linked) {
+				a->also = b;
 				continue;
 			}
-			a->next = (int)(b - f->marks);
+			a->next = b;
 			b->linked = true;
 		}
 		f->has_series = true;
@@ -302,11 +297,11 @@ static const char *stops_of(struct rfl_figure *f, const struct rfl_mark *m)
 	const enum rfl_fig_by by = f->joins_batches ? RFL_BY_BATCH : RFL_BY_CONTEXT;
 	const char *text = SAY(f, "%lld", (long long)size_of(m, by));
 
-	for (size_t n = 0; m->next >= 0 && n < 16; n++) {
-		m = &f->marks[m->next];
+	for (size_t n = 0; m->next && n < 16; n++) {
+		m = m->next;
 		text = SAY(f, "%s, %lld", text, (long long)size_of(m, by));
 	}
-	return m->next < 0 ? text : "";
+	return m->next ? "" : text;
 }
 
 /* Set the sizes of all trajectories if they are the same. */
@@ -314,7 +309,7 @@ static void compare_stops(struct rfl_figure *f)
 {
 	for (size_t i = 0; i < f->nmarks && !(f->joins_batches && f->joins_contexts); i++) {
 		const struct rfl_mark *m = &f->marks[i];
-		const char *text = m->linked || m->next < 0 ? NULL : stops_of(f, m);
+		const char *text = m->linked || !m->next ? NULL : stops_of(f, m);
 
 		if (!text)
 			continue;
@@ -329,15 +324,16 @@ static void compare_stops(struct rfl_figure *f)
 /* Join the marks by the size with the most values, then those left by the other. */
 static void join_marks(struct rfl_figure *f)
 {
-	int64_t *sizes = rfl_scene_array(f->scene, f->nmarks, sizeof(*sizes));
+	int64_t *sizes = rfl_arena_array(f->scene->arena, f->nmarks, sizeof(*sizes));
 	bool contexts_first;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		f->marks[i].next = f->marks[i].also = -1; /* linked remains false */
+	for (size_t i = 0; i < f->nmarks; i++)
 		f->marks[i].variant = rfl_figure__variant(f->scene, f->marks[i].point);
-	}
-	if (!sizes || f->in->kind == RFL_PLOT_HIERARCHICAL || f->in->kind == RFL_PLOT_COMPARE)
+	if (f->in->kind == RFL_PLOT_HIERARCHICAL || f->in->kind == RFL_PLOT_COMPARE)
 		return; /* lines join levels, or earlier and later points */
+	if (f->nmarks > (f->parts ? RFL_FIG_PAIRS : RFL_FIG_NUMBERED) &&
+	    f->in->kind != RFL_PLOT_TRAJECTORY)
+		return; /* lines would cover the marks */
 	contexts_first = sizes_of(f, RFL_BY_CONTEXT, sizes) > sizes_of(f, RFL_BY_BATCH, sizes);
 	link_series(f, contexts_first ? RFL_BY_CONTEXT : RFL_BY_BATCH);
 	link_series(f, contexts_first ? RFL_BY_BATCH : RFL_BY_CONTEXT);

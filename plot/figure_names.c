@@ -1,10 +1,11 @@
 /*
- * figure_names.c - names the marks by model and batch, by other facts that differ between them, and
- * by facts that distinguish variants of one configuration. Names are unique.
+ * figure_names.c - names the marks by model and batch, by other fields that differ between them,
+ * and by fields that distinguish variants of one configuration. Names are unique.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "plot/figure.h"
@@ -58,8 +59,8 @@ static const char *short_part(struct rfl_scene *s, const struct rfl_point *p)
 				part + end);
 }
 
-/* Set `name` ("ResNet-50 bs 16" and the facts that vary), `step` (without the facts that
- * distinguish variants) and `way` (those facts alone). */
+/* Set `name` ("ResNet-50 bs 16" and the fields that vary), `step` (without the fields that
+ * distinguish variants) and `way` (those fields alone). */
 static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_varies *v)
 {
 	const struct rfl_point *p = m->point;
@@ -67,7 +68,7 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 	const bool part = p->part && *p->part;
 	const char *threads = NULL, *name = rfl_words_model(s, p->model);
 
-	/* the subtitle has the facts that all parts share */
+	/* the subtitle has the fields that all parts share */
 	if (part)
 		name = v->model ? rfl_scene_printf(s, "%s %s", short_part(s, p), name)
 				: short_part(s, p);
@@ -96,7 +97,7 @@ const char *rfl_figure__part_name(const struct rfl_figure *f, const struct rfl_p
 	return m.name;
 }
 
-/* A fact of a variant, such as "workers 8": ledger column, and wording in a name. */
+/* A field of a variant, such as "workers 8": ledger column, and wording in a name. */
 struct part {
 	const char *key, *words;
 };
@@ -105,19 +106,16 @@ struct variant {
 	struct rfl_mark *mark;
 	size_t n;
 	struct part *parts;
-	const char *words, *all; /* facts chosen for the name, and all facts it lacks */
+	const char *words, *all; /* fields chosen for the name, and all fields it lacks */
 };
 
 const char *rfl_words_fact(struct rfl_scene *s, const char *key, const char *value)
 {
 	const char *words;
-	struct rfl_buf out;
+	RFL_AUTO(buf) out = { .len = 0 };
 
-	rfl_buf_init(&out, 0);
 	rfl_fact_say(key, value, &out);
 	words = rfl_scene_printf(s, "%s", rfl_buf_str(&out));
-	s->failed |= out.failed;
-	rfl_buf_fini(&out);
 	return words;
 }
 
@@ -129,8 +127,8 @@ static void read_variant(struct rfl_scene *s, const char *text, struct variant *
 
 	for (const char *at = text; at && (at = strchr(at, ',')); at++)
 		most++;
-	ret->parts = rfl_scene_array(s, most, sizeof(*ret->parts));
-	while (ret->parts && rfl_variant_next(&text, key, &value)) {
+	ret->parts = rfl_arena_array(s->arena, most, sizeof(*ret->parts));
+	while (rfl_variant_next(&text, key, &value)) {
 		const char *shown = rfl_scene_printf(s, "%.*s", (int)value.len, value.at);
 
 		ret->parts[ret->n++] = (struct part){ rfl_scene_printf(s, "%s", key),
@@ -146,7 +144,7 @@ static const char *words_of(const struct variant *v, const char *key)
 	return "";
 }
 
-/* Does the name already include this fact? */
+/* Does the name already include this field? */
 static bool is_said(const struct rfl_varies *v, const char *key)
 {
 	return (v->layout && strcmp(key, "layout") == 0) ||
@@ -165,15 +163,14 @@ static int by_words(const void *a, const void *b)
 	return order ? order : strcmp(x->words, y->words);
 }
 
-/* Name the variants of one step by the fewest facts that distinguish them. */
+/* Name the variants of one step by the fewest fields that distinguish them. */
 static void say_least(struct rfl_scene *s, struct variant *variants, size_t n)
 {
-	const char **asked = rfl_scene_array(s, RFL_LEDGER_NCOLUMNS + 1, sizeof(const char *));
-	struct variant **order = rfl_scene_array(s, n, sizeof(struct variant *));
+	const char **asked =
+		rfl_arena_array(s->arena, RFL_LEDGER_NCOLUMNS + 1, sizeof(const char *));
+	struct variant **order = rfl_arena_array(s->arena, n, sizeof(struct variant *));
 	size_t nasked = 0;
 
-	if (!asked || !order)
-		return;
 	for (size_t i = 0; i < n; i++) {
 		order[i] = &variants[i];
 		variants[i].words = "";
@@ -212,14 +209,12 @@ static void name_variants(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
 	struct rfl_mark **marks = rfl_figure__sort(f, by_step);
-	struct variant *variants = rfl_scene_array(s, f->nmarks, sizeof(*variants));
+	struct variant *variants = rfl_arena_array(s->arena, f->nmarks, sizeof(*variants));
 
-	if (!marks || !variants)
-		return;
 	for (size_t i = 0, n; i < f->nmarks; i += n) {
 		bool all_short = true;
 
-		/* collect the variants of one step, with the facts that their names lack */
+		/* collect the variants of one step, with the fields that their names lack */
 		for (n = 0; i + n < f->nmarks; n++) {
 			struct variant *v = &variants[n];
 			struct rfl_mark *m = marks[i + n];
@@ -263,7 +258,7 @@ const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p)
 	const char *text = p->variant ? p->variant : "", *at = strstr(text, key), *end;
 	size_t before;
 
-	/* a whole fact of the list */
+	/* a whole field of the list */
 	if (!at || p->context_length <= 0 || (at > text && at[-1] != ' '))
 		return text;
 	end = at + strcspn(at, ",");
@@ -289,7 +284,10 @@ void rfl_figure__names(struct rfl_figure *f)
 		.engine = !rfl_figure__shared(f, offsetof(struct rfl_point, engine)),
 	};
 	for (size_t i = 1; i < f->nmarks; i++) {
-		f->varies.threads |= a->threads != f->marks[i].point->threads;
+		const struct rfl_point *p = f->marks[i].point, *before = f->marks[i - 1].point;
+
+		f->varies.threads |=
+			p->threads != before->threads && rfl_text_same(p->env, before->env);
 		f->varies.batch |= a->batch != f->marks[i].point->batch;
 		f->varies.context |= a->context_length != f->marks[i].point->context_length;
 	}
@@ -298,7 +296,7 @@ void rfl_figure__names(struct rfl_figure *f)
 	name_variants(f);
 	/* number marks that still have equal names, by their row in the points file */
 	marks = rfl_figure__sort(f, by_name);
-	for (size_t i = 1; marks && i < f->nmarks; i++)
+	for (size_t i = 1; i < f->nmarks; i++)
 		if (by_name(&marks[i - 1], &marks[i]) == 0)
 			marks[i - 1]->numbered = marks[i]->numbered = true;
 	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {

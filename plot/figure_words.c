@@ -1,14 +1,17 @@
 /*
  * figure_words.c - display names and numbers, and the title, subtitle and footnote, which state the
- * facts common to all points.
+ * fields common to all points.
  */
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
+#include "ledger/ledger.h"
 #include "plot/figure.h"
+#include "roofline/doubts.h"
 
 #define NOTE_LINES 8 /* maximum number */
 
@@ -34,38 +37,72 @@ const char *rfl_words_range(struct rfl_scene *s, size_t lo, size_t hi, const cha
 	return lo == hi ? text : rfl_scene_printf(s, "%zu to %s", lo, text);
 }
 
-/* A model family: prefix of its names in the zoo, and spelling in its papers. */
+/* Names of the zoo and their spelling in the papers. After a prefix, '_' becomes `blank`, and
+ * letters become capitals: all of them, or the first. The first row that matches counts. A word
+ * that only begins like a name, as "resnetlet", is another one. */
 static const struct {
 	const char *prefix, *title;
-} families[] = {
-	{ "wide_resnet", "Wide ResNet-" },
-	{ "resnext", "ResNeXt-" },
-	{ "resnet", "ResNet-" },
-	{ "vgg", "VGG-" },
-	{ "mobilenet_v", "MobileNetV" },
-	{ "densenet", "DenseNet-" },
-	{ "efficientnet_", "EfficientNet-" },
-	{ "squeezenet", "SqueezeNet " },
-	{ "shufflenet_v", "ShuffleNetV" },
-	{ "googlenet", "GoogLeNet" },
-	{ "alexnet", "AlexNet" },
+	char blank;
+	enum { KEEP, UPPER, FIRST } capitals;
+} names[] = {
+	{ "alexnet", "AlexNet", ' ', KEEP },
+	{ "cifar_cnn", "CIFAR CNN", ' ', KEEP },
+	{ "convnext_", "ConvNeXt-", ' ', FIRST },
+	{ "cs336_10b", "CS336 10B", ' ', KEEP },
+	{ "cs336_2p7b", "CS336 2.7B", ' ', KEEP },
+	{ "cs336_xl", "CS336 XL", ' ', KEEP },
+	{ "cs336_", "CS336 ", ' ', KEEP },
+	{ "densenet", "DenseNet-", ' ', KEEP },
+	{ "efficientnet_v2_", "EfficientNetV2-", ' ', UPPER },
+	{ "efficientnet_", "EfficientNet-", ' ', UPPER },
+	{ "googlenet", "GoogLeNet", ' ', KEEP },
+	{ "gpt2_xl", "GPT-2 XL", ' ', KEEP },
+	{ "gpt2", "GPT-2", ' ', KEEP },
+	{ "inception_", "Inception ", ' ', KEEP },
+	{ "llama2_", "Llama 2 ", ' ', UPPER },
+	{ "maxvit_", "MaxViT-", ' ', UPPER },
+	{ "mnasnet", "MNASNet ", '.', KEEP },
+	{ "mnist_cnn", "MNIST CNN", ' ', KEEP },
+	{ "mobilenet_v3_", "MobileNetV3-", ' ', FIRST },
+	{ "mobilenet_v", "MobileNetV", ' ', KEEP },
+	{ "regnet_x_", "RegNetX-", '.', UPPER },
+	{ "regnet_y_", "RegNetY-", '.', UPPER },
+	{ "resnet", "ResNet-", ' ', KEEP },
+	{ "resnext", "ResNeXt-", ' ', KEEP },
+	{ "shufflenet_v2_", "ShuffleNetV2 ", '.', KEEP },
+	{ "squeezenet", "SqueezeNet ", '.', KEEP },
+	{ "swin_v2_", "SwinV2-", ' ', UPPER },
+	{ "swin_", "Swin-", ' ', UPPER },
+	{ "tiny_lm", "Tiny LM", ' ', KEEP },
+	{ "vgg", "VGG-", ' ', UPPER },
+	{ "vit_", "ViT-", '/', UPPER },
+	{ "wide_resnet", "Wide ResNet-", '-', KEEP },
 };
 
 const char *rfl_words_model(struct rfl_scene *s, const char *model)
 {
+	size_t i = 0, len;
+	char rest[32];
+
 	if (!model || !*model)
 		return "(no model)";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++) {
-		const struct rfl_span name = rfl_span_of(model);
-		const size_t len = strlen(families[i].prefix);
-		const bool bn = name.len >= len + 3 && rfl_span_ends(name, "_bn");
+	while (i < RFL_ARRAY_LEN(names) && !rfl_span_starts(rfl_span_of(model), names[i].prefix))
+		i++;
+	len = i < RFL_ARRAY_LEN(names) ? strlen(names[i].prefix) : 0;
+	if (len == 0 || strlen(model + len) >= sizeof(rest) ||
+	    ((!model[len] || model[len] == '_') &&
+	     rfl_span_ends(rfl_span_of(names[i].title), "-")) ||
+	    (model[len - 1] != '_' && isalpha((unsigned char)model[len])))
+		return rfl_scene_printf(s, "%s", model);
+	for (size_t k = 0; k == 0 || rest[k - 1]; k++) {
+		const char c = model[len + k];
+		const bool capital =
+			names[i].capitals == UPPER || (names[i].capitals == FIRST && k == 0);
 
-		if (rfl_span_starts(name, families[i].prefix))
-			return rfl_scene_printf(s, "%s%.*s%s", families[i].title,
-						(int)(name.len - len - (bn ? 3 : 0)), model + len,
-						bn ? " BN" : "");
+		rest[k] =
+			c == '_' ? names[i].blank : (char)(capital ? toupper((unsigned char)c) : c);
 	}
-	return rfl_scene_printf(s, "%s", model);
+	return rfl_scene_printf(s, "%s%s", names[i].title, rest);
 }
 
 const char *rfl_words_compute(struct rfl_scene *s, const char *key)
@@ -160,7 +197,25 @@ const char *rfl_words_fit_name(struct rfl_scene *s, const char *name, double siz
 				end);
 }
 
-/* ---- facts common to all points ---- */
+size_t rfl_words_wrap(struct rfl_scene *s, const char *text, enum rfl_face face, double size,
+		      double width, const char **lines, size_t max)
+{
+	size_t n = 0;
+
+	while (*text && n < max) {
+		const size_t len = rfl_text_line(text, face, size, width);
+		const size_t next = len + strspn(text + len, " ");
+		const bool cut = n + 1 == max && text[next]; /* no room for the rest of the text */
+
+		lines[n++] = rfl_words_fit(
+			s, rfl_scene_printf(s, "%.*s%s", (int)len, text, cut ? "\xe2\x80\xa6" : ""),
+			face, size, width);
+		text += next;
+	}
+	return n;
+}
+
+/* ---- fields common to all points ---- */
 
 const char *rfl_mark_text(const struct rfl_mark *m, size_t member)
 {
@@ -193,12 +248,16 @@ static const char *shared_or_none(const struct rfl_figure *f, size_t member)
 static const char *shared_source(const struct rfl_figure *f, size_t member)
 {
 	const char *first = rfl_mark_text(f->marks, member);
-	const size_t len = rfl_point_source_len(first);
+	size_t len = rfl_point_source_len(first);
 
 	for (size_t i = 1; i < f->nmarks; i++) {
 		const char *other = rfl_mark_text(&f->marks[i], member);
 
-		if (rfl_point_source_len(other) != len || strncmp(first, other, len) != 0)
+		if (rfl_point_source_len(other) == len && strncmp(first, other, len) == 0)
+			continue;
+		/* each model has its own ratio to the count after the source: "3 x forward; ..." */
+		len = strcspn(first, ";");
+		if (strcspn(other, ";") != len || !first[len] || strncmp(first, other, len) != 0)
 			return "";
 	}
 	return SAY(f, "%.*s", (int)len, first);
@@ -209,9 +268,11 @@ static const char *make_title(struct rfl_figure *f)
 	const char *mode = SHARED(f, mode), *device = SHARED(f, device_name);
 	const char *what = "Steps", *known = NULL;
 	const struct rfl_peaks_env *env = f->in->env;
-	const char *env_device = env ? env->device : NULL;
+	const char *env_device =
+		env && !rfl_text_same(env->device, RFL_PEAKS_NO_DEVICE) ? env->device : NULL;
 	int64_t threads = f->marks[0].point->threads;
 	bool differ = false; /* the points name different devices */
+	bool moded = false;  /* a point has a mode */
 
 	if (f->in->title)
 		return SAY(f, "%s", f->in->title);
@@ -221,9 +282,16 @@ static const char *make_title(struct rfl_figure *f)
 		what = "Forward passes";
 	else if (strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
+	else if (strcmp(mode, RFL_LEDGER_PROGRAM) == 0)
+		what = "Programs";
+	for (size_t i = 0; i < f->nmarks && !moded; i++)
+		moded = *rfl_mark_text(&f->marks[i], offsetof(struct rfl_point, mode)) != '\0';
 	if (f->parts)
-		what = SAY(f, "%c%ss of %c%s", toupper((unsigned char)f->parts[0]), f->parts + 1,
+		what = SAY(f, moded ? "%c%ss of %c%s" : "%c%ss",
+			   toupper((unsigned char)f->parts[0]), f->parts + 1,
 			   tolower((unsigned char)what[0]), what + 1);
+	else if (!moded)
+		what = "Points";
 	if (rfl_figure__is_time(f))
 		what = SAY(f, "Times of %c%s", tolower((unsigned char)what[0]), what + 1);
 	if (f->nsubs)
@@ -298,7 +366,8 @@ static const char *ceiling_words(struct rfl_figure *f, const char *what, const s
 static const char *ceilings_words(struct rfl_figure *f)
 {
 	const struct rfl_peak *dram = rfl_peaks_dram(f->in->env), *compute;
-	const char *key = NULL;
+	/* without points, the roofs have the precision of the first mark of the page */
+	const char *key = f->nmarks ? NULL : f->marks[0].point->compute_key;
 
 	for (size_t i = 0; i < f->nmarks && !key; i++)
 		if (f->marks[i].point->peak_gflops == f->gflops)
@@ -328,22 +397,22 @@ static const char *why_above(const struct rfl_mark *m, bool causes)
 /* Note the points above their roof: the first one of each diagnosis, and the number of others. */
 static void note_above(struct rfl_figure *f)
 {
-	size_t noted = 0, more = 0;
+	const struct rfl_mark *noted[ABOVE_NOTED];
+	size_t n = 0, more = 0;
 
 	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
-		const struct rfl_mark *same = f->marks;
+		size_t same = 0;
 
 		if (!m->above)
 			continue;
-		while (same < m &&
-		       !(same->above && strcmp(why_above(same, true), why_above(m, true)) == 0))
+		while (same < n && strcmp(why_above(noted[same], true), why_above(m, true)) != 0)
 			same++;
-		if (same < m || noted == ABOVE_NOTED) {
+		if (same < n || n == ABOVE_NOTED) {
 			more++;
 			continue;
 		}
-		noted++;
-		note(f, RFL_NOTE_POINTS, "%s is above its roof: %s.", m->name, why_above(m, false));
+		noted[n++] = m;
+		note(f, RFL_NOTE_POINTS, "%s is above its roof: %s.", m->full, why_above(m, false));
 	}
 	if (more)
 		note(f, RFL_NOTE_POINTS, "%zu more point%s above the roof.", more,
@@ -370,7 +439,21 @@ static void note_skipped(struct rfl_figure *f)
 		note(f, RFL_NOTE_POINTS, "Not shown: %s.", text);
 }
 
-/* The facts that all points share. */
+/* Note clocks that differ from the ceilings; in a hierarchical figure, also missing roofs. */
+static void note_caveats(struct rfl_figure *f)
+{
+	RFL_AUTO(buf) lines = { .len = 0 };
+	struct rfl_span rest, line;
+
+	if (f->in->env && (f->parts || f->in->kind == RFL_PLOT_HIERARCHICAL))
+		rfl_points_caveats(f->in->points, f->in->env,
+				   f->in->peaks_name ? f->in->peaks_name : "peaks.json", &lines);
+	rest = rfl_span_of(rfl_buf_str(&lines));
+	while (rfl_span_next_line(&rest, &line))
+		note(f, RFL_NOTE_POINTS, "%.*s.", (int)line.len, line.at);
+}
+
+/* The fields that all points share. */
 static const char *make_subtitle(struct rfl_figure *f)
 {
 	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode), *text = "";
@@ -399,6 +482,9 @@ static void note_counts(struct rfl_figure *f)
 	const char *bytes = shared_source(f, offsetof(struct rfl_point, bytes_source));
 	const char *file = f->in->points_name;
 
+	if (f->names_few)
+		note(f, RFL_NOTE_COUNTS, "Only the %d longest of %zu %ss are named: see %s.",
+		     RFL_FIG_NAMED, f->nmarks, f->parts, file ? file : "the points file");
 	if (f->nlost)
 		note(f, RFL_NOTE_COUNTS, "%zu of %zu marks have neither name nor number: see %s.",
 		     f->nlost, f->nmarks,
@@ -438,10 +524,10 @@ static void note_points(struct rfl_figure *f)
 		     f->in->before_name ? f->in->before_name : "the earlier points");
 	note_skipped(f);
 	if (f->shares[2] > 0)
-		note(f, RFL_NOTE_POINTS, "Points shown: %.3g %% of the time%s.",
-		     100 * f->shares[0] / f->shares[2],
-		     f->shares[1] > 0 ? SAY(f, "; without FLOPs: %.3g %%%s",
-					    100 * f->shares[1] / f->shares[2],
+		note(f, RFL_NOTE_POINTS, "Points shown: %s of the time%s.",
+		     rfl_figure__share(f, f->shares[0] / f->shares[2]),
+		     f->shares[1] > 0 ? SAY(f, "; without FLOPs: %s%s",
+					    rfl_figure__share(f, f->shares[1] / f->shares[2]),
 					    f->gutter_hidden ? ", not listed" : "")
 				      : "");
 	/* names are short: note that the variants differ in more */
@@ -453,10 +539,11 @@ static void note_points(struct rfl_figure *f)
 		     "%s.",
 		     f->in->points_name ? f->in->points_name : "the points");
 	note_above(f);
+	note_caveats(f);
 	if (f->bars_hidden)
-		note(f, RFL_NOTE_POINTS,
-		     "Uncertainties%s%s%s smaller than their mark are not drawn.",
-		     *spread ? " (" : "", spread, *spread ? ")" : "");
+		note(f, RFL_NOTE_POINTS, "Uncertainties%s%s%s %s are not drawn.",
+		     *spread ? " (" : "", spread, *spread ? ")" : "",
+		     f->nmarks > RFL_FIG_DOTS ? "of so many points" : "smaller than their mark");
 }
 
 void rfl_figure__words(struct rfl_figure *f)
@@ -497,24 +584,6 @@ const char *rfl_figure__caption(struct rfl_figure *f)
 	return SAY(f, "%s%s%s %s", f->title, *f->title ? "." : "", subtitle, all_notes(f));
 }
 
-size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, double width,
-			const char **lines, size_t max)
-{
-	size_t n = 0;
-
-	while (*text && n < max) {
-		const size_t len = rfl_text_line(text, RFL_FACE_REGULAR, size, width);
-		const size_t next = len + strspn(text + len, " ");
-		const bool cut = n + 1 == max && text[next]; /* no room for the rest of the text */
-
-		lines[n++] = rfl_words_fit(
-			f->scene, SAY(f, "%.*s%s", (int)len, text, cut ? "\xe2\x80\xa6" : ""),
-			RFL_FACE_REGULAR, size, width);
-		text += next;
-	}
-	return n;
-}
-
 size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines)
 {
 	const double size = SZ(f, footnote);
@@ -522,13 +591,13 @@ size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines)
 		(size_t)fmin((f->foot.h - 22 * f->scale) / (13 * f->scale) + 0.5, NOTE_LINES);
 	size_t n = 0;
 
-	*lines = rfl_scene_array(f->scene, NOTE_LINES + 1, sizeof(const char *));
-	if (!*lines)
-		return 0;
+	*lines = rfl_arena_array(f->scene->arena, NOTE_LINES + 1, sizeof(const char *));
 	for (size_t i = 0; i < RFL_NOTES; i++)
-		n += rfl_figure__wrap(f, f->notes[i], size, f->foot.w, *lines + n, max + 1 - n);
+		n += rfl_words_wrap(f->scene, f->notes[i], RFL_FACE_REGULAR, size, f->foot.w,
+				    *lines + n, max + 1 - n);
 	if (n <= max)
 		return n;
 	/* too many lines: join all notes and cut the text at the end */
-	return rfl_figure__wrap(f, all_notes(f), size, f->foot.w, *lines, max);
+	return rfl_words_wrap(f->scene, all_notes(f), RFL_FACE_REGULAR, size, f->foot.w, *lines,
+			      max);
 }

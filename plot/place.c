@@ -4,6 +4,7 @@
  * entry of a cell comes first, so that removing the first entries undoes an attempt.
  */
 #include "plot/place.h"
+#include "base/alloc.h"
 
 #include <math.h>
 #include <string.h>
@@ -174,12 +175,10 @@ struct rfl_place {
 
 struct rfl_place *rfl_place_new(struct rfl_scene *scene, struct rfl_box within)
 {
-	struct rfl_place *p = rfl_scene_array(scene, 1, sizeof(*p));
+	struct rfl_place *p = rfl_arena_array(scene->arena, 1, sizeof(*p));
 
-	if (p) {
-		p->scene = scene;
-		p->within = within;
-	}
+	p->scene = scene;
+	p->within = within;
 	return p;
 }
 
@@ -208,10 +207,8 @@ void rfl_place_add(struct rfl_place *p, enum rfl_obstacle kind, int owner, struc
 	const struct cells c = cells_of(p, &shape.box);
 	const size_t n = (c.x1 - c.x0 + 1) * (c.y1 - c.y0 + 1);
 
-	if (!rfl_scene_grow(p->scene, &p->obstacles, p->n, 1, &p->cap, sizeof(*p->obstacles)) ||
-	    !rfl_scene_grow(p->scene, &p->entries, p->nentries, n, &p->entries_cap,
-			    sizeof(*p->entries)))
-		return; /* the scene has failed */
+	rfl_arena_reserve(p->scene->arena, &p->obstacles, &p->cap, p->n + 1);
+	rfl_arena_reserve(p->scene->arena, &p->entries, &p->entries_cap, p->nentries + n);
 	for (size_t y = c.y0; y <= c.y1; y++)
 		for (size_t x = c.x0; x <= c.x1; x++) {
 			p->entries[p->nentries++] =

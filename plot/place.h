@@ -37,7 +37,7 @@ bool rfl_clip_line(const struct rfl_box *box, double *x0, double *y0, double *x1
 enum rfl_obstacle {
 	RFL_OBSTACLE_MARK = 1,
 	RFL_OBSTACLE_ROOF = 2,
-	RFL_OBSTACLE_LINE = 4, /**< connectors, whiskers, error bars, knee line */
+	RFL_OBSTACLE_LINE = 4, /**< connectors, whiskers, error bars, lines of ridge points */
 	RFL_OBSTACLE_TEXT = 8,
 	RFL_OBSTACLE_QUIET = 16,  /**< ceilings other than the roof */
 	RFL_OBSTACLE_SERIES = 32, /**< lines that join batches */
@@ -49,7 +49,7 @@ enum rfl_obstacle {
 
 struct rfl_place;
 
-/** @param within  box that shapes must stay inside. @return NULL if out of memory */
+/** @param within  box that shapes must stay inside */
 struct rfl_place *rfl_place_new(struct rfl_scene *scene, struct rfl_box within) RFL_WARN_UNUSED;
 
 /** @param owner  index of the mark that the obstacle belongs to, or RFL_NO_OWNER */
@@ -66,11 +66,11 @@ typedef bool (*rfl_place_test)(int owner, const struct rfl_hull *shape, const vo
 bool rfl_place_any(const struct rfl_place *p, unsigned kinds, const struct rfl_box *box,
 		   rfl_place_test test, const void *ctx) RFL_WARN_UNUSED;
 
-/** Does a shape overlap an obstacle of these kinds, except those of `owner`? */
+/** Does a shape overlap an obstacle of these kinds, except obstacles of `owner`? */
 bool rfl_place_hit(const struct rfl_place *p, unsigned kinds, int owner,
 		   const struct rfl_hull *shape) RFL_WARN_UNUSED;
 
-/** Is a shape inside the box and clear of obstacles of these kinds, except those of `owner`? */
+/** Is a shape inside the box and clear of obstacles of these kinds, except obstacles of `owner`? */
 bool rfl_place_free(const struct rfl_place *p, unsigned kinds, int owner,
 		    const struct rfl_hull *shape) RFL_WARN_UNUSED;
 

@@ -5,22 +5,43 @@
 #include "plot/plot.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "plot/figure.h"
+#include "roofline/roofline.h"
 
 static double decade_of(double value)
 {
 	return pow(10, floor(log10(value) + 1e-9));
 }
 
+double rfl_axis_step(double value, bool up)
+{
+	static const double digits[] = { 1, 2, 5, 10 };
+	const double digit = value / decade_of(value);
+	size_t i = up ? 0 : 2;
+
+	while (up ? digits[i] < digit * (1 - 1e-9) : digits[i] > digit * (1 + 1e-9))
+		i += up ? 1 : (size_t)-1;
+	return digits[i] * decade_of(value);
+}
+
+/* 1, 2, ... 9 times a power of ten. */
+static double round_down(double value)
+{
+	return floor(value / decade_of(value) + 1e-9) * decade_of(value);
+}
+
+static double round_up(double value)
+{
+	return ceil(value / decade_of(value) - 1e-9) * decade_of(value);
+}
+
 void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room)
 {
-	double decade = decade_of(lo), max;
+	const double max = round_up(hi);
 
-	/* limits are 1, 2, ... 9 times a power of ten */
-	lo = floor(lo / decade + 1e-9) * decade;
-	decade = decade_of(hi);
-	max = ceil(hi / decade - 1e-9) * decade;
+	lo = round_down(lo);
 	rfl_axis_set(a, lo, max < lo * 9 ? lo * 10 : max, from, to, room);
 }
 
@@ -28,16 +49,19 @@ void rfl_axis_set(struct rfl_axis *a, double lo, double hi, double from, double 
 {
 	const double length = fabs(to - from) / log10(hi / lo); /* of a decade on the page */
 	const bool few = hi < lo * 8.9; /* limits set by the user may lie within a decade */
+	const int every = (int)fmax(1, ceil(0.75 * room / length)); /* decades with a label */
+	const bool many = hi > lo * 1e14;                           /* without minor ticks */
 	double decade;
 
 	*a = (struct rfl_axis){ .min = lo, .max = hi, .from = from, .to = to };
 	for (decade = decade_of(a->min); decade <= a->max * 1.0001; decade *= 10) {
 		for (int digit = 1; digit < 10; digit++) {
 			double value = decade * digit;
-			bool labelled = digit == 1;
+			bool labelled = digit == 1 && lround(log10(decade)) % every == 0;
 
 			if (value < a->min * 0.9999 || value > a->max * 1.0001 ||
-			    a->nticks == RFL_AXIS_MAX_TICKS)
+			    a->nticks == RFL_AXIS_MAX_TICKS ||
+			    (many && (digit > 1 || lround(log10(decade)) % every)))
 				continue;
 			/* labels at 1, 2, 5, or at 1, 3, or at 1, depending on the room */
 			if (few && length * 0.14 >= room)
@@ -56,8 +80,9 @@ double rfl_axis_at(const struct rfl_axis *a, double value)
 	return a->from + (a->to - a->from) * log10(value / a->min) / log10(a->max / a->min);
 }
 
+/* Least and largest value of each axis. */
 struct ranges {
-	double x0, x1, y0, y1;
+	double x[2], y[2];
 };
 
 /* Choose one range for the times of both axes, with room for the measured ones. */
@@ -70,43 +95,91 @@ static struct ranges times_of(const struct rfl_figure *f)
 		hi = fmax(hi, 1.3 * fmax(m->time, m->roof));
 	}
 	lo = fmax(lo, hi / 1e8); /* the others become marks at the edge */
-	return (struct ranges){ lo, hi, lo, hi };
+	return (struct ranges){ { lo, hi }, { lo, hi } };
 }
 
-static struct ranges join_ranges(struct ranges a, struct ranges b)
+/* Whether a training step can stand under a ceiling, or under one that this is a part of. */
+static bool is_roof(const struct rfl_peaks_env *env, const char *key)
 {
-	return (struct ranges){ fmin(a.x0, b.x0), fmax(a.x1, b.x1), fmin(a.y0, b.y0),
-				fmax(a.y1, b.y1) };
+	const struct rfl_peaks_part *line = rfl_peaks_part(key, false);
+	const size_t len = line ? strlen(key) - strlen(line->word) - 1 : strlen(key);
+	const struct rfl_ceiling *c;
+
+	if (line && line->line == RFL_LINE_NONE)
+		return false;
+	for (size_t i = 0; !env->short_form && (c = rfl_ceiling_at(i)); i++) {
+		const char *keys[] = { c->key, c->faster, c->elementwise };
+
+		for (size_t k = 0; k < RFL_ARRAY_LEN(keys); k++)
+			if (keys[k] && strlen(keys[k]) == len && strncmp(keys[k], key, len) == 0)
+				return true;
+	}
+	return env->short_form;
 }
 
-/* Extend the ranges to a point, unless it is unknown. */
-static void include(struct ranges *r, double x, double y)
+/* The ranges that show all ceilings of the environment, whatever its points are, so that figures of
+ * one machine can be compared. Below the roofs, there are almost two decades of rates; the
+ * intensities of training hardly depend on the machine. */
+static struct ranges machine_of(const struct rfl_figure *f)
 {
-	if (x > 0 && y > 0)
-		*r = join_ranges(*r, (struct ranges){ x * 0.5, x * 4, y * 0.5, y });
+	const struct rfl_peaks_env *env = f->in->env;
+	const bool parts = f->parts || f->in->kind == RFL_PLOT_HIERARCHICAL;
+	double lo = INFINITY, hi = f->top, least = INFINITY, fastest = f->gbps;
+
+	for (size_t i = 0; i < env->ncompute; i++) {
+		const struct rfl_peak *p = &env->compute[i].peak;
+
+		if (!rfl_peak_usable(p) || !is_roof(env, env->compute[i].key))
+			continue;
+		hi = fmax(hi, fmax(p->value, p->spec) / 1e9);
+		least = fmin(least, p->value / 1e9);
+		if (!rfl_peaks_part(env->compute[i].key, false))
+			lo = fmin(lo, p->value / 1e9);
+	}
+	for (size_t i = 0; i < f->nmarks; i++) /* other ceilings, such as of FP64 */
+		lo = fmin(lo, f->marks[i].point->peak_gflops);
+	for (size_t i = 0; i < env->nlevels && f->in->kind == RFL_PLOT_HIERARCHICAL; i++)
+		if (rfl_peak_usable(&env->levels[i].peak))
+			fastest = fmax(fastest, env->levels[i].peak.value / 1e9);
+	return (struct ranges){ { round_down(fmin(parts ? 0.1 : INFINITY, lo / fastest / 20)),
+				  round_up(fmax(500, 4 * hi / f->gbps)) },
+				{ round_down(fmin(least / 2, lo / 50)), round_up(1.6 * hi) } };
 }
 
-/* Choose the ranges of the axes. A point more than three decades from the knee or the roof does not
- * extend them, but becomes a mark at the edge. */
+#define FAR 100 /* a value this many times outside the range does not extend it */
+
+static bool is_near(const double machine[2], double value)
+{
+	return value * FAR >= machine[0] && value <= machine[1] * FAR;
+}
+
+static void extend(double range[2], const double machine[2], double value)
+{
+	if (is_near(machine, value) && value < 1.1 * range[0])
+		range[0] = rfl_axis_step(value / 1.1, false);
+	if (is_near(machine, value) && value * 1.1 > range[1])
+		range[1] = rfl_axis_step(value * 1.1, true);
+}
+
+/* Choose the ranges of the axes: the machine's, extended to points outside them, such as
+ * steps far below the roof. A point that is still outside becomes a mark at the edge. */
 static struct ranges ranges_of(const struct rfl_figure *f)
 {
-	struct ranges r = { fmin(f->knee, f->knee_lo) / 20, fmax(f->knee, f->knee_hi) * 4,
-			    f->gflops / 20, f->gflops };
+	struct ranges all, r;
 
 	if (rfl_figure__is_time(f))
 		return times_of(f);
+	all = r = machine_of(f);
 	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
-		include(&r, m->x, m->y);
-		include(&r, m->x_was, m->y_was);
-		for (int k = 0; k < RFL_FIG_CACHES; k++)
-			include(&r, m->x_cache[k], m->y);
-		r.x1 = fmax(r.x1, 5 * (isnan(m->x_best) ? m->x : m->x_best));
+		const double xs[] = { m->x, m->x_was, m->x_cache[0], m->x_cache[1] };
+		const double ys[] = { m->y, m->y_was, NAN, NAN };
+
+		for (int i = 0; i < 4 && is_near(all.x, m->x) && is_near(all.y, m->y); i++) {
+			extend(r.x, all.x, xs[i]);
+			extend(r.y, all.y, ys[i]);
+		}
 	}
-	for (size_t i = 0; i < f->nceilings; i++)
-		if (f->ceilings[i].kind == RFL_FIG_COMPUTE)
-			r.y1 = fmax(r.y1, f->ceilings[i].value);
-	return (struct ranges){ fmax(r.x0, f->knee / 1000), fmin(r.x1, f->knee * 3000),
-				fmax(r.y0, f->gflops / 3000), fmin(r.y1, f->top * 10) };
+	return r;
 }
 
 /* The least distance between the labels of the x-axis. */
@@ -120,40 +193,36 @@ static double label_room(const struct rfl_figure *f, double lo, double hi)
 	return room;
 }
 
-/* Set an axis to the limits of the user or, without any, to a range. */
-static void set_axis(struct rfl_axis *a, const double limits[2], double lo, double hi, double from,
-		     double to, double room)
-{
-	if (limits[1] > 0)
-		rfl_axis_set(a, limits[0], limits[1], from, to, room);
-	else
-		rfl_axis_fit(a, lo, hi, from, to, room);
-}
-
+/* Set the axes to the limits of the user or, without any, to these ranges. */
 static void set_axes(struct rfl_figure *f, const struct ranges *r)
 {
-	const double *xlim = f->in->xlim, *ylim = f->in->ylim;
-	const bool timed = rfl_figure__is_time(f);
+	const bool set_x = f->in->xlim[1] > 0, set_y = f->in->ylim[1] > 0;
+	const double *x = set_x ? f->in->xlim : r->x, *y = set_y ? f->in->ylim : r->y;
+	const struct rfl_box *b = &f->plot;
 
-	f->unit = !timed && (ylim[1] > 0 ? ylim[1] : r->y1) > 20000 ? 1000 : 1;
-	set_axis(&f->x, xlim, r->x0, r->x1, f->plot.x, f->plot.x + f->plot.w,
-		 xlim[1] > 0 ? label_room(f, xlim[0], xlim[1]) : label_room(f, r->x0, r->x1));
-	set_axis(&f->y, (const double[2]){ ylim[0] / f->unit, ylim[1] / f->unit }, r->y0 / f->unit,
-		 r->y1 * (timed ? 1 : 1.6) / f->unit, f->plot.y + f->plot.h, f->plot.y,
-		 24 * f->scale);
+	f->unit = !rfl_figure__is_time(f) && y[1] > 20000 ? 1000 : 1;
+	(set_x ? rfl_axis_set : rfl_axis_fit)(&f->x, x[0], x[1], b->x, b->x + b->w,
+					      label_room(f, x[0], x[1]));
+	(set_y ? rfl_axis_set : rfl_axis_fit)(&f->y, y[0] / f->unit, y[1] / f->unit, b->y + b->h,
+					      b->y, 24 * f->scale);
 }
 
 static void fit_axes(struct rfl_figure *f)
 {
 	struct ranges r = ranges_of(f->nsubs ? &f->subs[0] : f);
 
-	for (size_t k = 1; k < f->nsubs; k++)
-		r = join_ranges(r, ranges_of(&f->subs[k]));
+	for (size_t k = 1; k < f->nsubs; k++) {
+		const struct ranges other = ranges_of(&f->subs[k]);
+
+		r = (struct ranges){ { fmin(r.x[0], other.x[0]), fmax(r.x[1], other.x[1]) },
+				     { fmin(r.y[0], other.y[0]), fmax(r.y[1], other.y[1]) } };
+	}
 	set_axes(f, &r);
 	for (size_t k = 0; k < f->nsubs; k++) {
 		if (f->in->overlay)
 			f->subs[k].plot = f->plot;
 		f->subs[k].scale = f->scale;
+		f->subs[k].has_legend = f->has_legend;
 		f->subs[k].tight = f->tight;
 		set_axes(&f->subs[k], &r);
 	}
@@ -176,7 +245,7 @@ static void fit_boxes(struct rfl_figure *f)
 	double w = f->scene->width, h = f->scene->height, s = f->scale;
 	double left = t->left * s, below = t->below * s, wide = w - left - t->right * s;
 	double top = (!f->has_title ? 10 : *f->subtitle ? t->top : t->top - 22) * s;
-	double panel_w = 330 * s, gap = 30 * s, strip_h = 0;
+	double panel_w = 330 * s, gap = 30 * s, strip_h = 0, plot_h;
 	/* texts are aligned with the plot, but without a title the legend has the whole width */
 	const double strip_x = f->has_title ? left : t->right * s;
 	const double strip_w = w - t->right * s - strip_x;
@@ -195,15 +264,12 @@ static void fit_boxes(struct rfl_figure *f)
 	f->has_positions = f->nlost || (f->has_positions && !f->grows);
 	f->has_key = f->needs_key && !f->has_panel && f->nmarks <= RFL_FIG_NUMBERED;
 	f->side.columns = 0;
+	plot_h = has_cells(f) ? rfl_figure__cells(f, f->plot) : f->aspect * wide;
 	if (!f->has_panel)
 		strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) + 8 * s;
 	f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
-	if (f->grows) {
-		const double plot_h =
-			has_cells(f) ? rfl_figure__cells(f, f->plot) : f->aspect * wide;
-
+	if (f->grows)
 		f->scene->height = h = top + plot_h + below + strip_h + f->foot.h;
-	}
 	for (;;) {
 		f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
 		f->plot.h = h - top - below - strip_h - f->foot.h;
@@ -215,17 +281,21 @@ static void fit_boxes(struct rfl_figure *f)
 			f->has_key = false;
 			strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) +
 				  8 * s;
-			if (!has_cells(f))
-				f->side = rfl_draw__key_in(f, SIDE_SHARE * wide,
-							   h - top - below - strip_h - f->foot.h);
+			for (int roofs = 1; roofs >= 0 && !has_cells(f) && !f->side.columns;
+			     roofs--)
+				f->side =
+					rfl_draw__key_in(f, SIDE_SHARE * wide,
+							 h - top - below - strip_h - f->foot.h -
+								 roofs * rfl_draw__roofs_height(f));
 			f->plot.w -= (double)f->side.columns * f->side.column_w;
 		} else if (strip_h > 0)
 			strip_h = 0;
 		else
 			break;
 	}
-	if (has_cells(f))
+	if (has_cells(f) && !f->grows)
 		(void)rfl_figure__cells(f, f->plot);
+	f->has_legend = f->has_panel || strip_h > 0 || f->side.columns;
 	f->foot = (struct rfl_box){ left, h - f->foot.h, wide, f->foot.h };
 	f->strip = (struct rfl_box){ strip_x, f->plot.y + f->plot.h + below, strip_w, strip_h };
 	f->panel = (struct rfl_box){ left + f->plot.w + gap, top, panel_w, f->plot.h + below };
@@ -273,8 +343,6 @@ static void draw(struct rfl_figure *f)
 			rfl_draw__survey(f);
 	}
 	f->place = rfl_place_new(f->scene, rfl_box_grow(f->plot, -3 * f->scale));
-	if (!f->place)
-		return; /* the scene has failed */
 	f->scene->n = 0;
 	f->scene->title = f->title;
 	f->scene->caption = rfl_figure__caption(f);
@@ -306,40 +374,37 @@ enum rfl_rc rfl_plot_check_limits(const char *name, const double limits[2], stru
 	return RFL_OK;
 }
 
-static enum rfl_rc check_side(const char *name, double value, double least, struct rfl_err *err)
-{
-	if (value >= least && value <= RFL_PLOT_MAX_SIDE)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0, "a %s of %g points is out of range; use %g to %g", name,
-			value, least, RFL_PLOT_MAX_SIDE);
-}
-
-static bool is_limited(const double limits[2])
-{
-	return limits[0] != 0 || limits[1] != 0;
-}
-
 static enum rfl_rc check_input(const struct rfl_plot_input *in, const struct rfl_theme *t,
 			       struct rfl_err *err)
 {
-	enum rfl_rc rc =
-		check_side("width", in->width > 0 ? in->width : t->width, RFL_PLOT_MIN_WIDTH, err);
+	const struct {
+		const char *side, *range;
+		double length, least;
+		const double *limits;
+	} axes[] = {
+		{ "width", "xlim", in->width > 0 ? in->width : t->width, RFL_PLOT_MIN_WIDTH,
+		  in->xlim },
+		{ "height", "ylim", in->height > 0 ? in->height : RFL_PLOT_HEIGHT,
+		  RFL_PLOT_MIN_HEIGHT, in->ylim },
+	};
+	enum rfl_rc rc = RFL_OK;
 
-	if (rc == RFL_OK)
-		rc = check_side("height", in->height > 0 ? in->height : RFL_PLOT_HEIGHT,
-				RFL_PLOT_MIN_HEIGHT, err);
-	if (rc == RFL_OK && is_limited(in->xlim))
-		rc = rfl_plot_check_limits("xlim", in->xlim, err);
-	if (rc == RFL_OK && is_limited(in->ylim))
-		rc = rfl_plot_check_limits("ylim", in->ylim, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(axes) && rc == RFL_OK; i++) {
+		if (!(axes[i].length >= axes[i].least && axes[i].length <= RFL_PLOT_MAX_SIDE))
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"a %s of %g points is out of range; use %g to %g",
+					axes[i].side, axes[i].length, axes[i].least,
+					RFL_PLOT_MAX_SIDE);
+		if (axes[i].limits[0] != 0 || axes[i].limits[1] != 0)
+			rc = rfl_plot_check_limits(axes[i].range, axes[i].limits, err);
+	}
 	return rc;
 }
 
 enum rfl_rc rfl_plot_check(const struct rfl_plot_input *in, struct rfl_err *err)
 {
 	struct rfl_figure f = { .in = in, .theme = rfl_themes, .scene = rfl_scene_new(1, 1) };
-	enum rfl_rc rc = f.scene ? rfl_figure__marks(&f, err)
-				 : rfl_fail(err, RFL_ENOMEM, 0, "figure: out of memory");
+	enum rfl_rc rc = rfl_figure__marks(&f, err);
 
 	rfl_scene_free(f.scene);
 	return rc;
@@ -361,8 +426,6 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 				in->height > 0 ? in->height
 				: f.grows      ? RFL_PLOT_HEIGHT
 					       : f.theme->height);
-	if (!f.scene)
-		return rfl_fail(err, RFL_ENOMEM, 0, "figure: out of memory");
 	f.has_tick_x = f.has_tick_y = true;
 	if (in->nenvs > 1)
 		rc = rfl_figure__several(&f, err);
@@ -370,12 +433,15 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 		rc = rfl_figure__ceilings(&f, err);
 	if (rc != RFL_OK)
 		goto done;
-	/* the legend below the axis and the footnote need room for numbers and for marks without
-	 * name and number, which are known only after drawing */
-	for (int i = 0; i < 6; i++) {
+	/* the legend below the axis and the footnote need room for numbers and for what has no
+	 * label, which is known only after drawing */
+	for (int i = 0; i < 12; i++) {
 		const bool numbers = f.has_numbers;
 		const size_t lost = f.nlost;
 
+		f.unsettled = false;
+		for (size_t k = 0; k < f.nmarks && i == 6; k++)
+			f.marks[k].listed = true; /* then the list has a constant height */
 		draw(&f);
 		if (f.is_cramped) {
 			rc = rfl_fail(
@@ -389,17 +455,16 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 			f.tight++; /* smaller marks leave more room */
 			continue;
 		}
-		if (f.nlost != lost || (f.has_numbers != numbers && !f.has_panel))
+		if (f.nlost != lost || f.unsettled || (f.has_numbers != numbers && !f.has_panel))
 			continue;
 		/* a page that grows makes room for the marks without a label */
 		if (!f.grows || !f.nlost || f.nmarks > RFL_FIG_NUMBERED || f.aspect > 1.3)
 			break;
 		f.aspect += 0.16;
+		for (size_t k = 0; k < f.nmarks; k++)
+			f.marks[k].listed = false;
 		i = -1;
 	}
-	rc = rfl_scene_check(f.scene, err);
-	if (rc != RFL_OK)
-		goto done;
 	*ret = f.scene;
 	f.scene = NULL;
 done:

@@ -47,7 +47,7 @@ enum rfl_plot_kind {
 
 /** Input for one roofline figure. Borrowed for the call only. */
 struct rfl_plot_input {
-	const struct rfl_points *points; /**< points; those of `env` are drawn */
+	const struct rfl_points *points; /**< points; only points of `env` are drawn */
 	const struct rfl_peaks_env *env; /**< ceilings; env->name selects the points */
 	/** Several environments in one figure, instead of `env`; at most RFL_PLOT_MAX_CELLS. */
 	const struct rfl_peaks_env *const *envs;
@@ -79,11 +79,11 @@ enum rfl_rc rfl_plot_check_limits(const char *name, const double limits[2],
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Lay out the roofline of one environment, or those of several.
+ * Lay out the roofline of one environment, or of several.
  *
  * @param ret  set on success only; release with rfl_scene_free()
  * @return RFL_OK; RFL_EMISSING if there is no point to draw or a ceiling is unknown; RFL_EINVAL for
- * an invalid size or points computed with other ceilings; RFL_ENOMEM
+ * an invalid size or points computed with other ceilings
  */
 enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
@@ -92,7 +92,7 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
  * Whether an environment has anything to show in a figure of this kind, whatever its ceilings.
  *
  * @param in  points, env (only its name is used), kind and before
- * @return RFL_OK; RFL_EMISSING if there is nothing; RFL_ENOMEM
+ * @return RFL_OK; RFL_EMISSING if there is nothing
  */
 enum rfl_rc rfl_plot_check(const struct rfl_plot_input *in, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -74,23 +74,15 @@ size_t rfl_text_line(const char *text, enum rfl_face face, double size, double w
 struct rfl_scene *rfl_scene_new(double width, double height)
 {
 	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_scene *s = arena ? rfl_arena_array(arena, 1, sizeof(*s)) : NULL;
+	struct rfl_scene *s = rfl_arena_array(arena, 1, sizeof(*s));
 
-	if (!s) {
-		rfl_arena_free(arena);
-		return NULL;
-	}
-	s->arena = arena;
-	s->width = width;
-	s->height = height;
-	s->title = "";
-	s->caption = "";
-	s->paper = (struct rfl_color){ 255, 255, 255, 255 };
-	s->prims = rfl_scene_array(s, s->cap = 512, sizeof(*s->prims));
-	if (s->prims)
-		return s;
-	rfl_scene_free(s);
-	return NULL;
+	*s = (struct rfl_scene){ .arena = arena,
+				 .width = width,
+				 .height = height,
+				 .title = "",
+				 .caption = "",
+				 .paper = { 255, 255, 255, 255 } };
+	return s;
 }
 
 void rfl_scene_free(struct rfl_scene *s)
@@ -99,47 +91,9 @@ void rfl_scene_free(struct rfl_scene *s)
 		rfl_arena_free(s->arena);
 }
 
-enum rfl_rc rfl_scene_check(const struct rfl_scene *s, struct rfl_err *err)
-{
-	if (s->failed)
-		return rfl_fail(err, RFL_ENOMEM, 0, "figure: out of memory");
-	return RFL_OK;
-}
-
-void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size)
-{
-	void *p = rfl_arena_array(s->arena, n, size);
-
-	if (!p)
-		s->failed = true;
-	return p;
-}
-
-bool rfl_scene_grow(struct rfl_scene *s, void *items, size_t used, size_t more, size_t *cap,
-		    size_t size)
-{
-	size_t wanted = *cap ? *cap : 256;
-	void *from, *to;
-
-	while (wanted < used + more)
-		wanted *= 2;
-	if (wanted == *cap)
-		return true;
-	to = rfl_scene_array(s, wanted, size);
-	if (!to)
-		return false;
-	memcpy(&from, items, sizeof(from));
-	if (used > 0)
-		memcpy(to, from, used * size);
-	memcpy(items, &to, sizeof(to));
-	*cap = wanted;
-	return true;
-}
-
 static struct rfl_prim *add(struct rfl_scene *s, struct rfl_prim prim)
 {
-	if (!rfl_scene_grow(s, &s->prims, s->n, 1, &s->cap, sizeof(*s->prims)))
-		s->n--; /* the scene has failed and will not be drawn: overwrite */
+	rfl_arena_reserve(s->arena, &s->prims, &s->cap, s->n + 1);
 	prim.id = prim.tip = "";
 	s->prims[s->n] = prim;
 	return &s->prims[s->n++];
@@ -157,13 +111,12 @@ struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, doubl
 struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
 				   struct rfl_color fill)
 {
-	struct rfl_xy *copy = rfl_scene_array(s, n, sizeof(*copy));
+	struct rfl_xy *copy = rfl_arena_array(s->arena, n, sizeof(*copy));
 
-	if (copy)
-		memcpy(copy, points, n * sizeof(*copy));
+	memcpy(copy, points, n * sizeof(*copy));
 	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_POLYGON,
 					 .fill = fill,
-					 .at.polygon = { .points = copy, .n = copy ? n : 0 } });
+					 .at.polygon = { .points = copy, .n = n } });
 }
 
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill)
@@ -221,10 +174,8 @@ size_t rfl_distinct(int64_t *values, size_t n)
 void rfl_scene_raise(struct rfl_scene *s, size_t from, size_t to)
 {
 	const size_t n = to - from, rest = s->n - to;
-	struct rfl_prim *raised = rfl_scene_array(s, n + 1, sizeof(*raised));
+	struct rfl_prim *raised = rfl_arena_array(s->arena, n + 1, sizeof(*raised));
 
-	if (!raised)
-		return;
 	memcpy(raised, s->prims + from, n * sizeof(*raised));
 	memmove(s->prims + from, s->prims + to, rest * sizeof(*raised));
 	memcpy(s->prims + from + rest, raised, n * sizeof(*raised));
@@ -238,14 +189,12 @@ const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap)
 
 	va_copy(again, ap);
 	len = vsnprintf(NULL, 0, fmt, ap);
-	text = len < 0 ? NULL : rfl_scene_array(s, (size_t)len + 1, 1);
-	if (text) {
+	text = rfl_arena_array(s->arena, (size_t)(len > 0 ? len : 0) + 1, 1);
+	if (len > 0)
 		vsnprintf(text, (size_t)len + 1, fmt, again);
-		rfl_text_one_line(text); /* PDF and SVG do not allow control characters */
-	}
+	rfl_text_one_line(text); /* PDF and SVG do not allow control characters */
 	va_end(again);
-	s->failed |= !text;
-	return text ? text : "";
+	return text;
 }
 
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-/* ---- text metrics: those of Liberation Sans are compiled in, so that the layout of a figure
+/* ---- text metrics: Liberation Sans is compiled in, so that the layout of a figure
  * depends neither on its format nor on FreeType ---- */
 
 enum rfl_face { RFL_FACE_REGULAR, RFL_FACE_BOLD, RFL_FACE_COUNT };
@@ -58,7 +58,14 @@ struct rfl_box {
 	double x, y, w, h;
 };
 
-enum rfl_dash { RFL_DASH_SOLID, RFL_DASH_DASHED, RFL_DASH_DOTTED };
+enum rfl_dash {
+	RFL_DASH_SOLID,
+	RFL_DASH_DASHED,
+	RFL_DASH_DOTTED,
+	RFL_DASH_MIXED, /**< long and short dashes */
+	RFL_DASH_SHORT,
+	RFL_DASH_COUNT
+};
 /** Part of the text to the left of its position, in halves of its width. */
 enum rfl_anchor { RFL_ANCHOR_START, RFL_ANCHOR_MIDDLE, RFL_ANCHOR_END };
 
@@ -139,20 +146,16 @@ struct rfl_scene {
 	size_t n, cap;
 	struct rfl_prim *prims;
 	struct rfl_arena *arena; /**< owns everything above, including this struct */
-	bool failed;             /**< an allocation has failed; reported by rfl_scene_check() */
 };
 
-/** Create an empty page. NULL if out of memory. */
+/** Create an empty page. */
 struct rfl_scene *rfl_scene_new(double width, double height) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_scene_free(struct rfl_scene *s);
 
-/** RFL_OK, or RFL_ENOMEM if any allocation failed. */
-enum rfl_rc rfl_scene_check(const struct rfl_scene *s, struct rfl_err *err) RFL_WARN_UNUSED;
-
 /* Each function below appends a primitive and returns it, so that the caller can set its id, dash
- * or halo. Never NULL: after a failure, it is a scratch primitive that is not drawn. */
+ * or halo; the next call may move it. */
 struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, double x1, double y1,
 				struct rfl_color color, double width);
 struct rfl_prim *rfl_scene_polygon(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
@@ -174,17 +177,9 @@ int rfl_by_int(const void *a, const void *b);
 /** Sort values and keep each once. @return their number */
 size_t rfl_distinct(int64_t *values, size_t n);
 
-/** Format a string owned by the scene; "" on failure. Invalid UTF-8 and controls become '?'. */
+/** Format a string owned by the scene. Invalid UTF-8 and controls become '?'. */
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);
 const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap) RFL_VPRINTF(2);
-
-/** Allocate n zeroed elements owned by the scene; if out of memory, NULL, and the scene fails. */
-void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSED;
-
-/** Make room for more elements in an array owned by the scene; `items` is the address of its
- * pointer. If out of memory, return false and change nothing. */
-bool rfl_scene_grow(struct rfl_scene *s, void *items, size_t used, size_t more, size_t *cap,
-		    size_t size) RFL_WARN_UNUSED;
 
 /** The area of a horizontal text of width w, from its left end on the baseline. */
 static inline struct rfl_box rfl_text_box(double x, double y, double w, double size)

@@ -7,21 +7,20 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "plot/figure.h"
 
 #define GAP     36 /* between cells */
 #define HEADING 26 /* above a cell */
 
-/* Sort the points by environment, so that those of a part are contiguous. */
+/* Sort the points by environment, so that the points of a part are contiguous. */
 static const struct rfl_points *grouped(struct rfl_figure *f)
 {
 	const struct rfl_points *all = f->in->points;
-	struct rfl_points *ret = rfl_scene_array(f->scene, 1, sizeof(*ret));
-	struct rfl_point *points = rfl_scene_array(f->scene, all->n + 1, sizeof(*points));
+	struct rfl_points *ret = rfl_arena_array(f->scene->arena, 1, sizeof(*ret));
+	struct rfl_point *points = rfl_arena_array(f->scene->arena, all->n + 1, sizeof(*points));
 
-	if (!ret || !points)
-		return NULL;
 	*ret = *all;
 	ret->points = points;
 	ret->n = 0;
@@ -32,68 +31,48 @@ static const struct rfl_points *grouped(struct rfl_figure *f)
 	return ret;
 }
 
-/* Copy the marks of a part, from index `from` of the page on. @return the number of marks */
+/* Select the marks of a part, from index `from` of the page on. @return the number of marks */
 static size_t take_marks(struct rfl_figure *page, struct rfl_figure *part, size_t from)
 {
 	const char *env = part->in->env->name;
-	size_t n = 0, ranks = 0;
 
-	while (from + n < page->nmarks && rfl_text_same(page->marks[from + n].point->env, env))
-		n++;
-	part->nmarks = n;
-	part->marks = rfl_scene_array(page->scene, n + 1, sizeof(*part->marks));
-	part->by_rank = rfl_scene_array(page->scene, n + 1, sizeof(*part->by_rank));
-	if (!part->marks || !part->by_rank)
-		return n;
+	part->marks = page->marks + from;
+	part->nmarks = part->nidle = 0;
 	part->has_series = false;
-	for (size_t i = 0; i < n; i++) {
-		struct rfl_mark *m = &part->marks[i];
-
-		*m = page->marks[from + i];
-		m->next = m->next < 0 ? -1 : m->next - (int)from;
-		m->also = m->also < 0 ? -1 : m->also - (int)from;
-		part->has_series |= m->next >= 0;
-	}
-	part->idle = rfl_scene_array(page->scene, page->nidle + 1, sizeof(*part->idle));
-	part->nidle = 0;
-	for (size_t i = 0; part->idle && i < page->nidle; i++)
-		if (rfl_text_same(page->idle[i]->env, env))
-			part->idle[part->nidle++] = page->idle[i];
+	part->by_rank = rfl_arena_array(page->scene->arena, page->nmarks, sizeof(*part->by_rank));
+	part->idle = rfl_arena_array(page->scene->arena, page->nidle + 1, sizeof(*part->idle));
 	for (size_t i = 0; i < page->nmarks; i++) {
-		const size_t at = (size_t)page->by_rank[i];
+		struct rfl_mark *m = page->by_rank[i];
 
-		if (at < from || at >= from + n)
+		if (!rfl_text_same(m->point->env, env))
 			continue;
-		part->marks[at - from].rank = (int)ranks;
-		part->by_rank[ranks++] = (int)(at - from);
+		part->has_series |= m->next != NULL;
+		part->by_rank[part->nmarks++] = m;
 	}
-	return n;
+	for (size_t i = 0; i < page->nidle; i++)
+		if (rfl_text_same(page->idle[i].point->env, env))
+			part->idle[part->nidle++] = page->idle[i];
+	return part->nmarks;
 }
 
 /* Add the environment to names that marks of several environments share. */
 static void complete_names(struct rfl_figure *f)
 {
-	const char **names = rfl_scene_array(f->scene, f->nmarks, sizeof(*names));
-
-	for (size_t i = 0; names && i < f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[i];
-
-		names[i] = m->name;
-		for (size_t k = 0; k < f->nmarks && names[i] == m->name; k++)
-			if (k != i && strcmp(k < i ? names[k] : f->marks[k].name, names[i]) == 0)
-				m->name = SAY(f, "%s, %s", names[i], m->point->env);
-	}
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++)
+		for (const struct rfl_mark *o = f->marks; o < f->marks + f->nmarks; o++)
+			if (o != m && strcmp(o->name, m->name) == 0)
+				m->full = SAY(f, "%s, %s", m->name, m->point->env);
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks && f->in->overlay; m++)
+		m->name = m->full;
 }
 
 /* In an overlay, a colour is an environment; only roofs are drawn, labelled with the environment.
  */
 static void overlay_part(struct rfl_figure *page, struct rfl_figure *part, size_t k)
 {
-	struct rfl_theme *t = rfl_scene_array(page->scene, 1, sizeof(*t));
+	struct rfl_theme *t = rfl_arena_array(page->scene->arena, 1, sizeof(*t));
 	size_t kept = 0;
 
-	if (!t)
-		return;
 	*t = *page->theme;
 	t->roof = t->roof_quiet = rfl_figure__line_color(page, page->palette[k]);
 	part->theme = t;
@@ -113,12 +92,11 @@ static void overlay_part(struct rfl_figure *page, struct rfl_figure *part, size_
 
 static void color_environments(struct rfl_figure *f)
 {
-	struct rfl_theme *t = rfl_scene_array(f->scene, 1, sizeof(*t));
+	struct rfl_theme *t = rfl_arena_array(f->scene->arena, 1, sizeof(*t));
 
-	if (!t || !rfl_figure__palette(f, f->in->nenvs))
-		return;
+	rfl_figure__palette(f, f->in->nenvs);
 	*t = *f->theme;
-	t->memory = t->compute = t->paper; /* every environment has its own knee */
+	t->memory = t->compute = t->paper; /* every environment has its own ridge point */
 	f->theme = t;
 	f->by = RFL_BY_ENV;
 	for (size_t k = 0; k < f->ncolors; k++) {
@@ -134,11 +112,39 @@ static void color_environments(struct rfl_figure *f)
 	}
 }
 
+/* The roofs of an environment without points, in the precision of the first mark of the page. */
+static enum rfl_rc add_roofs_alone(struct rfl_figure *page, struct rfl_figure *part,
+				   struct rfl_err *err)
+{
+	const struct rfl_peaks_env *env = part->in->env;
+	const char *key = page->marks[0].point->compute_key;
+	const struct rfl_peak *peak = key ? rfl_peaks_compute(env, key) : NULL;
+	const struct rfl_peak *dram = rfl_peaks_dram(env);
+	struct rfl_point point = *page->marks[0].point;
+	struct rfl_mark mark = page->marks[0];
+	enum rfl_rc rc;
+
+	if (!rfl_peak_usable(peak) || !rfl_peak_usable(dram))
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"environment %s: no point to draw, and no %s with a DRAM bandwidth "
+				"for roofs; leave it out",
+				env->name, key ? key : "compute ceiling");
+	point.peak_gflops = peak->value / 1e9;
+	point.peak_gbps = dram->value / 1e9;
+	mark.point = &point;
+	part->marks = &mark;
+	part->nmarks = 1;
+	rc = rfl_figure__ceilings(part, err);
+	part->marks = page->marks;
+	part->nmarks = 0;
+	return rc;
+}
+
 enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 {
 	const size_t n = f->in->nenvs;
 	const size_t most = f->in->overlay ? RFL_THEME_COLORS : RFL_PLOT_MAX_CELLS;
-	struct rfl_plot_input *inputs = rfl_scene_array(f->scene, n + 1, sizeof(*inputs));
+	struct rfl_plot_input *inputs = rfl_arena_array(f->scene->arena, n + 1, sizeof(*inputs));
 	enum rfl_rc rc;
 	size_t from = 0;
 
@@ -146,15 +152,11 @@ enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%zu environments are too many for one figure; choose up to %zu", n,
 				most);
-	f->subs = rfl_scene_array(f->scene, n, sizeof(*f->subs));
-	if (!inputs || !f->subs)
-		return rfl_scene_check(f->scene, err);
+	f->subs = rfl_arena_array(f->scene->arena, n, sizeof(*f->subs));
 	inputs[n] = *f->in;
 	inputs[n].points = grouped(f);
 	inputs[n].env = NULL;
 	f->in = &inputs[n];
-	if (!f->in->points)
-		return rfl_scene_check(f->scene, err);
 	if ((rc = rfl_figure__marks(f, err)) != RFL_OK)
 		return rc;
 	if (f->in->overlay)
@@ -168,13 +170,9 @@ enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 		part->in = &inputs[k];
 		part->subs = NULL;
 		from += take_marks(f, part, from);
-		if ((rc = rfl_scene_check(f->scene, err)) != RFL_OK)
-			return rc;
-		if (part->nmarks == 0)
-			return rfl_fail(err, RFL_EMISSING, 0,
-					"environment %s: no point to draw; leave it out",
-					part->in->env->name);
-		if ((rc = rfl_figure__ceilings(part, err)) != RFL_OK)
+		rc = part->nmarks ? rfl_figure__ceilings(part, err)
+				  : add_roofs_alone(f, part, err);
+		if (rc != RFL_OK)
 			return rc;
 		for (size_t i = 0; i < part->nceilings; i++)
 			part->ceilings[i].id =
@@ -187,7 +185,7 @@ enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 	f->gflops = f->top = f->subs[0].gflops;
 	f->knee = f->knee_lo = f->knee_hi = f->subs[0].knee;
 	complete_names(f);
-	return rfl_scene_check(f->scene, err);
+	return RFL_OK;
 }
 
 /* ---- small multiples ---- */
@@ -204,7 +202,7 @@ static size_t columns_of(const struct rfl_figure *f, double wide, double high)
 		const size_t rows = (f->nsubs + columns - 1) / columns;
 		const double w = (wide - (double)(columns - 1) * GAP * s) / (double)columns;
 		const double h = (high + GAP * s) / (double)rows - (GAP + HEADING) * s;
-		double cost = 0.3 * (double)(rows * columns - f->nsubs);
+		double cost = (f->grows ? 0.15 : 0.3) * (double)(rows * columns - f->nsubs);
 
 		if (f->grows)
 			cost -= 0.2 * (double)columns;
@@ -224,8 +222,10 @@ double rfl_figure__cells(struct rfl_figure *f, struct rfl_box box)
 	const size_t columns = columns_of(f, box.w, box.h);
 	const size_t rows = (f->nsubs + columns - 1) / columns;
 	const double w = (box.w - (double)(columns - 1) * GAP * s) / (double)columns;
+	/* narrow cells need more height for their labels */
+	const double aspect = f->aspect * (columns > 1 ? 1.25 : 1);
 	const double step =
-		f->grows ? f->aspect * w + (GAP + HEADING) * s : (box.h + GAP * s) / (double)rows;
+		f->grows ? aspect * w + (GAP + HEADING) * s : (box.h + GAP * s) / (double)rows;
 
 	f->is_cramped = w < 100 * s || step - (GAP + HEADING) * s < 70 * s;
 	if (f->is_cramped)
@@ -239,6 +239,9 @@ double rfl_figure__cells(struct rfl_figure *f, struct rfl_box box)
 		part->has_tick_x = k + columns >= f->nsubs;
 		part->has_tick_y = k % columns == 0;
 	}
+	f->spare = f->subs[f->nsubs - 1].plot;
+	f->spare.x += w + GAP * s;
+	f->spare.w = f->grows ? box.x + box.w - f->spare.x : 0;
 	return (double)rows * step - GAP * s;
 }
 
@@ -257,8 +260,6 @@ static void draw_cell(struct rfl_figure *f)
 			       rfl_words_fit(f->scene, env->device, RFL_FACE_REGULAR, size, room),
 			       x, y, size, f->theme->soft, RFL_ANCHOR_START);
 	f->place = rfl_place_new(f->scene, rfl_box_grow(f->plot, -3 * s));
-	if (!f->place)
-		return; /* the scene has failed */
 	rfl_draw__plot(f, false);
 }
 
@@ -266,11 +267,14 @@ void rfl_draw__cells(struct rfl_figure *f)
 {
 	f->has_numbers = false;
 	f->nlost = 0;
-	for (size_t k = 0; k < f->nsubs; k++) {
-		draw_cell(&f->subs[k]);
-		f->has_numbers |= f->subs[k].has_numbers;
-		f->nlost += f->subs[k].nlost;
+	for (struct rfl_figure *part = f->subs; part < f->subs + f->nsubs; part++) {
+		part->unsettled = false;
+		draw_cell(part);
+		f->unsettled |= part->unsettled;
+		f->has_numbers |= part->has_numbers;
+		f->nlost += part->nlost;
 	}
+	rfl_draw__list(f);
 	rfl_draw__axis_titles(f);
 }
 
@@ -284,9 +288,6 @@ void rfl_draw__survey_cells(struct rfl_figure *f)
 		f->has_above |= part->has_above;
 		f->has_edges |= part->has_edges;
 		f->bars_hidden |= part->bars_hidden;
-		for (size_t i = 0; i < part->nmarks; i++) /* the legend explains hollow marks */
-			if (!isnan(part->marks[i].px_best))
-				f->marks[0].px_best = part->marks[i].px_best;
 	}
 }
 
@@ -316,8 +317,11 @@ void rfl_draw__overlay(struct rfl_figure *f)
 	to = f->scene->n;
 	if (timed)
 		rfl_draw__roof_labels(f);
-	for (size_t k = 0; k < f->nsubs && !timed; k++)
-		rfl_draw__roof_labels(&f->subs[k]);
+	for (struct rfl_figure *part = f->subs; part < f->subs + f->nsubs && !timed; part++) {
+		part->unsettled = false;
+		rfl_draw__roof_labels(part);
+		f->unsettled |= part->unsettled;
+	}
 	rfl_scene_raise(f->scene, from, to);
 	rfl_draw__labels(f);
 }

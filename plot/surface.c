@@ -43,13 +43,21 @@ void rfl_surface__number(struct rfl_buf *out, double value, int digits)
 		rfl_buf_printf(out, ".%0*llu", digits, part);
 }
 
-bool rfl_surface__dash(enum rfl_dash dash, double width, double lengths[2])
+int rfl_surface__dash(enum rfl_dash dash, double width, double lengths[4])
 {
-	if (dash == RFL_DASH_SOLID)
-		return false;
-	lengths[0] = dash == RFL_DASH_DASHED ? 4.5 * width + 1 : width;
-	lengths[1] = dash == RFL_DASH_DASHED ? 2.5 * width + 1.5 : 2.2 * width + 1;
-	return true;
+	/* in widths, and in points */
+	static const double by_width[][4] = { [RFL_DASH_DASHED] = { 4.5, 2.5 },
+					      [RFL_DASH_DOTTED] = { 1, 2.2 },
+					      [RFL_DASH_MIXED] = { 7, 2.2, 1, 2.2 },
+					      [RFL_DASH_SHORT] = { 2, 3.5 } };
+	static const double more[][4] = { [RFL_DASH_DASHED] = { 1, 1.5 },
+					  [RFL_DASH_DOTTED] = { 0, 1 },
+					  [RFL_DASH_MIXED] = { 1, 1, 0, 1 },
+					  [RFL_DASH_SHORT] = { 0.5, 1 } };
+
+	for (int i = 0; i < 4; i++)
+		lengths[i] = by_width[dash][i] * width + more[dash][i];
+	return dash == RFL_DASH_SOLID ? 0 : dash == RFL_DASH_MIXED ? 4 : 2;
 }
 
 static void put(struct rfl_buf *out, double value)
@@ -83,7 +91,7 @@ static void record_draw(struct rfl_surface *s, const struct rfl_prim *p)
 					      "diamond", "triangle-down", "pentagon",
 					      "plus",    "left",          "right" };
 	static const char *const anchors[] = { "", " middle", " end" };
-	static const char *const dashes[] = { "", " dashed", " dotted" };
+	static const char *const dashes[] = { "", " dashed", " dotted", " mixed", " short" };
 	const struct rfl_prim_text *t = &p->at.text;
 	struct rfl_buf *out = s->out;
 
@@ -200,9 +208,6 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 	if (ops->missing)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "format '%s': %s", ops->name,
 				ops->missing);
-	rc = rfl_scene_check(scene, err);
-	if (rc != RFL_OK)
-		return rc;
 	rc = ops->begin(&s, err);
 	for (size_t i = 0; rc == RFL_OK && i < scene->n; i++) {
 		const struct rfl_prim *p = &scene->prims[i];

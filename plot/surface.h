@@ -17,7 +17,7 @@
 
 struct rfl_surface_spec {
 	double dpi;           /**< pixels per inch of a raster image; 0: 144 */
-	const char *font_dir; /**< folder with roofline's fonts; may be NULL if none is needed */
+	const char *font_dir; /**< directory with roofline's fonts; may be NULL if none is needed */
 	bool no_text;         /**< omit texts, to compare only the geometry */
 	int columns, rows;    /**< size of a terminal, at least two rows; 0: default */
 	bool ansi;            /**< the terminal has colours */
@@ -70,7 +70,7 @@ extern const char *const rfl_surface_formats[];
  * Draw a scene.
  *
  * @param out  the contents of the file are appended
- * @return RFL_OK; RFL_EUNAVAILABLE with the reason and a fix; RFL_ENOMEM
+ * @return RFL_OK; RFL_EUNAVAILABLE with the reason and a fix
  */
 enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl_surface_spec *spec,
 			     const struct rfl_scene *scene, struct rfl_buf *out,
@@ -81,7 +81,7 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 /** Append a coordinate with at most `digits` decimals and no trailing zeros ("-0" is "0"). */
 void rfl_surface__number(struct rfl_buf *out, double value, int digits);
 
-/** Set the on and off lengths of a dash for this stroke width. @return false for a solid line */
-bool rfl_surface__dash(enum rfl_dash dash, double width, double lengths[2]);
+/** Set the on and off lengths of a dash for this stroke width. @return their number */
+int rfl_surface__dash(enum rfl_dash dash, double width, double lengths[4]);
 
 #endif

@@ -13,6 +13,7 @@
 #include <cairo.h>
 #include <png.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "plot/surface.h"
 #include "plot/surface_data.h"
@@ -63,15 +64,15 @@ static enum rfl_rc faces_open(cairo_font_face_t *faces[RFL_FACE_COUNT], const ch
 
 	if (!dir)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"no font folder was found next to the program; use --format svg, "
-				"which needs no fonts");
+				"no font directory was found next to the program; use --format "
+				"svg, which needs no fonts");
 	for (int i = 0; rc == RFL_OK && i < RFL_FACE_COUNT; i++) {
-		char *path = rfl_path_join(dir, rfl_face_files[i]);
-		struct glyphs *g = calloc(1, sizeof(*g));
+		RFL_AUTOFREE char *path = rfl_path_join(dir, rfl_face_files[i]);
+		struct glyphs *g = rfl_alloc_array(1, sizeof(*g));
 
-		if (!path || !g || FT_Init_FreeType(&g->library) != 0) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "font: out of memory");
-		} else if (FT_New_Face(g->library, path, 0, &g->face) != 0) {
+		if (FT_Init_FreeType(&g->library) != 0)
+			rfl_out_of_memory();
+		if (FT_New_Face(g->library, path, 0, &g->face) != 0) {
 			g->face = NULL;
 			rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
 				      "%s: not found or not a font; install fonts-liberation and "
@@ -80,17 +81,12 @@ static enum rfl_rc faces_open(cairo_font_face_t *faces[RFL_FACE_COUNT], const ch
 		} else {
 			faces[i] =
 				cairo_ft_font_face_create_for_ft_face(g->face, FT_LOAD_NO_HINTING);
-			if (cairo_font_face_set_user_data(faces[i], &glyphs_key, g, glyphs_free) ==
-			    CAIRO_STATUS_SUCCESS) {
-				g = NULL; /* owned by the face from here on */
-			} else {
-				rc = rfl_fail(err, RFL_ENOMEM, 0, "font: out of memory");
-				cairo_font_face_destroy(faces[i]);
-				faces[i] = NULL;
-			}
+			if (cairo_font_face_set_user_data(faces[i], &glyphs_key, g, glyphs_free) !=
+			    CAIRO_STATUS_SUCCESS)
+				rfl_out_of_memory();
+			g = NULL; /* owned by the face from here on */
 		}
 		glyphs_free(g);
-		free(path);
 	}
 	return rc;
 }
@@ -122,12 +118,10 @@ static enum rfl_rc canvas_begin(struct rfl_surface *s, struct rfl_err *err)
 	const struct rfl_surface_spec *spec = s->spec;
 	const struct rfl_scene *scene = s->scene;
 	const bool raster = s->ops == &rfl_surface_png;
-	struct canvas *c = calloc(1, sizeof(*c));
+	struct canvas *c = rfl_alloc_array(1, sizeof(*c));
 	cairo_font_options_t *options;
 	enum rfl_rc rc;
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "picture: out of memory");
 	s->state = c;
 	c->dpi = spec->dpi > 0 ? spec->dpi : DPI;
 	const double zoom = raster ? c->dpi / 72 : 1;
@@ -211,7 +205,7 @@ static void canvas_draw(struct rfl_surface *s, const struct rfl_prim *p)
 {
 	const struct canvas *c = s->state;
 	cairo_t *cr = c->cr;
-	double lengths[2];
+	double lengths[4];
 
 	switch (p->kind) {
 	case RFL_PRIM_LINE:
@@ -242,10 +236,7 @@ static void canvas_draw(struct rfl_surface *s, const struct rfl_prim *p)
 	if (p->stroke.a != 0) {
 		set_color(cr, p->stroke);
 		cairo_set_line_width(cr, p->width);
-		if (rfl_surface__dash(p->dash, p->width, lengths))
-			cairo_set_dash(cr, lengths, 2, 0);
-		else
-			cairo_set_dash(cr, NULL, 0, 0);
+		cairo_set_dash(cr, lengths, rfl_surface__dash(p->dash, p->width, lengths), 0);
 		cairo_stroke_preserve(cr);
 	}
 	cairo_new_path(cr);
@@ -351,8 +342,8 @@ static enum rfl_rc png_finish(struct rfl_surface *s, struct rfl_err *err)
 	e.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &e, encoder_fail, encoder_warn);
 	e.info = e.png ? png_create_info_struct(e.png) : NULL;
 	if (!e.info)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "PNG: out of memory");
-	else if (!encode(&e, c->surface, c->dpi, s->scene->data))
+		rfl_out_of_memory();
+	if (!encode(&e, c->surface, c->dpi, s->scene->data))
 		rc = rfl_fail(err, RFL_EFAILED, 0, "libpng: %s", e.message);
 	png_destroy_write_struct(&e.png, &e.info);
 	return rc;

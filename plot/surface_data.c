@@ -4,19 +4,22 @@
  */
 #include "plot/surface_data.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <expat.h>
 #include <zlib.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "rfl_config.h"
 
 /* ---- writing ---- */
 
-/* Remove the folders of absolute paths: "/srv/run/points.csv" becomes "points.csv", "/home/alice"
- * becomes "~". @return the length */
+/* Remove the directories of absolute paths: "/srv/run/points.csv" becomes "points.csv",
+ * "/home/alice" becomes "~". @return the length */
 static size_t strip_folders(char *text, size_t len)
 {
 	static const char before[] = " \t\n\"'(=,:;[<", after[] = " \t\n\"'),;]>\\";
@@ -71,7 +74,8 @@ void rfl_figure_data_clean(struct rfl_points *points)
 static enum rfl_rc write_peaks(const struct rfl_peaks *peaks, const char *const *envs, size_t nenvs,
 			       struct rfl_buf *out, struct rfl_err *err)
 {
-	json_t *root = NULL, *all;
+	json_t *all;
+	json_auto_t *root = NULL;
 	enum rfl_rc rc = rfl_json_loads(peaks->text, strlen(peaks->text), peaks->path, &root, err);
 	const size_t from = out->len;
 
@@ -93,7 +97,6 @@ static enum rfl_rc write_peaks(const struct rfl_peaks *peaks, const char *const 
 	rfl_json_write_line(out, root);
 	if (!out->failed) /* no quote or backslash is removed, so that it remains JSON */
 		out->len = from + strip_folders(out->data + from, out->len - from);
-	json_decref(root);
 	return RFL_OK;
 }
 
@@ -109,10 +112,8 @@ static enum rfl_rc write_points(struct rfl_buf *out, const char *key,
 				const struct rfl_points *points, const char *const *envs,
 				size_t nenvs, struct rfl_err *err)
 {
-	struct rfl_buf rows;
-	enum rfl_rc rc;
+	RFL_AUTO(buf) rows = { .len = 0 };
 
-	rfl_buf_init(&rows, 0);
 	rfl_fields_write_header(rfl_point_fields, RFL_POINT_NCOLUMNS, &rows);
 	for (size_t k = 0; k < nenvs; k++) /* without --env, in the order of the points */
 		for (size_t i = 0; i < points->n; i++)
@@ -121,9 +122,7 @@ static enum rfl_rc write_points(struct rfl_buf *out, const char *key,
 						 &points->points[i], &rows);
 	rfl_buf_printf(out, ", \"%s\": ", key);
 	rfl_json_write_string(out, rfl_buf_str(&rows), rows.len);
-	rc = rfl_buf_check(&rows, key, err);
-	rfl_buf_fini(&rows);
-	return rc;
+	return rfl_buf_check(&rows, key, err);
 }
 
 enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char *const *envs,
@@ -131,6 +130,10 @@ enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char
 {
 	enum rfl_rc rc;
 
+	if (data->points->n > RFL_DATA_POINTS)
+		return rfl_fail(err, RFL_EOVERFLOW, 0,
+				"%s: a picture carries up to %d points: drawn without data",
+				data->points_name, RFL_DATA_POINTS);
 	rfl_buf_puts(out, "{\"schema\": \"" RFL_DATA_SCHEMA "\", \"version\": \"" RFL_VERSION
 			  "\", \"options\": ");
 	rfl_json_write_line(out, data->options);
@@ -147,7 +150,7 @@ enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char
 	rfl_buf_putc(out, '}');
 	if (rc == RFL_OK && (out->failed || out->len > RFL_DATA_MAX))
 		rc = rfl_fail(err, RFL_EOVERFLOW, 0,
-			      "%s: the points take more than %zu MiB in a picture; use --no-data",
+			      "%s: a picture carries up to %zu MiB of points: drawn without data",
 			      data->points_name, RFL_DATA_MAX >> 20);
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(out, "data of the picture", err);
@@ -193,7 +196,7 @@ static enum rfl_rc unpack(struct rfl_span packed, const char *path, struct rfl_b
 	int status = inflateInit(&z);
 
 	if (status != Z_OK)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		rfl_out_of_memory();
 	while (status == Z_OK && !out->failed) {
 		z.next_out = block;
 		z.avail_out = sizeof(block);
@@ -256,162 +259,76 @@ static enum rfl_rc read_png(struct rfl_span file, const char *path, struct rfl_b
 
 /* ---- reading: SVG ---- */
 
-/* The span after the first occurrence of a text; empty if there is none. */
-static struct rfl_span past(struct rfl_span s, const char *text)
-{
-	const size_t at = rfl_span_find(s, text);
+struct reader {
+	XML_Parser parser;
+	struct rfl_buf *out;
+	size_t depth; /* in the element with the data */
+	bool svg, done;
+};
 
-	return rfl_span_from(s, at < s.len ? at + strlen(text) : s.len);
+/* The name of an element or attribute without its namespace: "metadata" for "svg:metadata". */
+static const char *local(const char *name)
+{
+	const char *colon = strchr(name, ':');
+
+	return colon ? colon + 1 : name;
 }
 
-/* Length of the markup at the beginning of a span: a comment, an instruction, a declaration, or a
- * tag, which may have '>' in its attributes. */
-static size_t markup_len(struct rfl_span s)
+static void start_element(void *ctx, const char *name, const char **attributes)
 {
-	char quote = 0;
+	struct reader *r = ctx;
 
-	if (rfl_span_starts(s, "<!--"))
-		return s.len - past(s, "-->").len;
-	if (rfl_span_starts(s, "<?") || rfl_span_starts(s, "<!"))
-		return s.len - past(s, ">").len;
-	for (size_t i = 0; i < s.len; i++) {
-		if (quote)
-			quote = s.at[i] == quote ? 0 : quote;
-		else if (s.at[i] == '"' || s.at[i] == '\'')
-			quote = s.at[i];
-		else if (s.at[i] == '>')
-			return i + 1;
+	r->svg = r->svg || strcmp(local(name), "svg") == 0;
+	r->depth += r->depth > 0;
+	for (; *attributes && strcmp(local(name), "metadata") == 0; attributes += 2)
+		if (strcmp(attributes[0], "id") == 0 && strcmp(attributes[1], RFL_DATA_SVG_ID) == 0)
+			r->depth = 1;
+}
+
+static void end_element(void *ctx, const char *name)
+{
+	struct reader *r = ctx;
+
+	(void)name;
+	if (r->depth > 0 && --r->depth == 0) {
+		r->done = true;
+		(void)XML_StopParser(r->parser, XML_FALSE);
 	}
-	return s.len;
 }
 
-/* Whether a tag is of an element with this name, possibly in a namespace: "svg:metadata". */
-static bool is_tag(struct rfl_span tag, const char *name)
+static void characters(void *ctx, const char *text, int len)
 {
-	struct rfl_span found = rfl_span_from(tag, tag.len > 0);
-	size_t colon;
+	struct reader *r = ctx;
 
-	for (size_t n = 0; n < found.len; n++)
-		if (strchr(" \t\r\n/>", found.at[n]))
-			found.len = n;
-	colon = rfl_span_find(found, ":");
-	return rfl_span_is(colon < found.len ? rfl_span_from(found, colon + 1) : found, name);
-}
-
-/* Whether a tag has the id of the element with the data, possibly with blanks around the '='. */
-static bool has_data_id(struct rfl_span tag)
-{
-	for (struct rfl_span rest = past(tag, "id"); rest.len > 0; rest = past(rest, "id")) {
-		struct rfl_span value = rfl_span_trim(rest);
-
-		if (!rfl_span_starts(value, "="))
-			continue;
-		value = rfl_span_trim(rfl_span_from(value, 1));
-		if (rfl_span_starts(value, "\"" RFL_DATA_SVG_ID "\"") ||
-		    rfl_span_starts(value, "'" RFL_DATA_SVG_ID "'"))
-			return true;
-	}
-	return false;
-}
-
-static void put_utf8(struct rfl_buf *out, unsigned long code)
-{
-	char text[4];
-	size_t n;
-
-	if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		code = '?';
-	n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-	for (size_t i = n; i-- > 1; code >>= 6)
-		text[i] = (char)(0x80 | (code & 0x3f));
-	text[0] = (char)((n > 1 ? 0xf00U >> n & 0xffU : 0) | code);
-	rfl_buf_append(out, text, n);
-}
-
-/* Append the character of an entity such as "&lt;". @return its length; 0 if unknown */
-static size_t entity(struct rfl_span s, struct rfl_buf *out)
-{
-	static const struct {
-		const char *name;
-		char value;
-	} names[] = {
-		{ "&amp;", '&' },  { "&lt;", '<' },    { "&gt;", '>' },
-		{ "&quot;", '"' }, { "&apos;", '\'' },
-	};
-	char digits[12], *end;
-	unsigned long code;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
-		if (rfl_span_starts(s, names[i].name)) {
-			rfl_buf_putc(out, names[i].value);
-			return strlen(names[i].name);
-		}
-	if (!rfl_span_starts(s, "&#"))
-		return 0;
-	(void)rfl_span_copy(rfl_span_from(s, 2), digits, sizeof(digits));
-	code = digits[0] == 'x' ? strtoul(digits + 1, &end, 16) : strtoul(digits, &end, 10);
-	if (end == digits || *end != ';')
-		return 0;
-	put_utf8(out, code);
-	return 2 + (size_t)(end - digits) + 1;
-}
-
-/* Append the text up to the end tag of an element, without comments and the tags of children. */
-static enum rfl_rc element_text(struct rfl_span s, const char *path, struct rfl_buf *out,
-				struct rfl_err *err)
-{
-	static const char cdata[] = "<![CDATA[";
-
-	while (s.len > 0 && !out->failed) {
-		size_t n = 0;
-
-		while (n < s.len && s.at[n] != '<' && s.at[n] != '&')
-			n++;
-		rfl_buf_append(out, s.at, n);
-		s = rfl_span_from(s, n);
-		if (rfl_span_starts(s, cdata)) {
-			s = rfl_span_from(s, strlen(cdata));
-			n = rfl_span_find(s, "]]>");
-			rfl_buf_append(out, s.at, n);
-			s = past(s, "]]>");
-		} else if (rfl_span_starts(s, "</") && is_tag(rfl_span_from(s, 1), "metadata")) {
-			return rfl_buf_check(out, path, err);
-		} else if (s.len > 0 && *s.at == '<') {
-			s = rfl_span_from(s, markup_len(s));
-		} else if (s.len > 0) {
-			n = entity(s, out);
-			if (n == 0)
-				return damaged(path, "the roofline data has an unknown entity",
-					       err);
-			s = rfl_span_from(s, n);
-		}
-	}
-	if (out->failed)
-		return too_large(path, err);
-	return damaged(path, "the file is cut off", err);
+	if (r->depth > 0)
+		rfl_buf_append(r->out, text, (size_t)len);
 }
 
 static enum rfl_rc read_svg(struct rfl_span file, const char *path, struct rfl_buf *out,
 			    struct rfl_err *err)
 {
-	bool found = false;
+	struct reader r = { .parser = XML_ParserCreate(NULL), .out = out };
+	const char *fault = NULL;
+	enum rfl_rc rc = RFL_OK;
 
-	for (struct rfl_span rest = file; rest.len > 0;) {
-		struct rfl_span tag = rfl_span_from(rest, rfl_span_find(rest, "<"));
-
-		if (rfl_span_starts(tag, "<![CDATA["))
-			tag.len -= past(tag, "]]>").len;
-		else
-			tag.len = markup_len(tag);
-		rest = rfl_span_from(rest, (size_t)(tag.at - rest.at) + tag.len);
-		found = found || is_tag(tag, "svg");
-		if (is_tag(tag, "metadata") && !rfl_span_ends(tag, "/>") && has_data_id(tag))
-			return element_text(rest, path, out, err);
-	}
-	if (found)
-		return no_data(path, err);
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: not a PNG or SVG file; use one written by 'roofline plot'", path);
+	if (!r.parser)
+		rfl_out_of_memory();
+	XML_SetUserData(r.parser, &r);
+	XML_SetElementHandler(r.parser, start_element, end_element);
+	XML_SetCharacterDataHandler(r.parser, characters);
+	if (file.len > INT_MAX ||
+	    XML_Parse(r.parser, file.at, (int)file.len, 1) == XML_STATUS_ERROR)
+		fault = XML_ErrorString(XML_GetErrorCode(r.parser));
+	if (!r.svg)
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: not a PNG or SVG file; use one written by 'roofline plot'",
+			      path);
+	else if (out->failed)
+		rc = too_large(path, err);
+	else if (!r.done)
+		rc = fault ? damaged(path, fault, err) : no_data(path, err);
+	XML_ParserFree(r.parser);
+	return rc;
 }
 
 /* ---- reading: the text ---- */
@@ -462,7 +379,7 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 	const json_t *peaks = json_object_get(d->root, "peaks");
 	char points_hash[17], peaks_hash[17], before_hash[17];
 	struct rfl_where w;
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
 	rfl_where_begin(&w, path, "");
@@ -478,7 +395,6 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 		return rfl_where_fail(&w, err, "must be a string");
 	}
 	d->options = json_object_get(d->root, "options");
-	rfl_buf_init(&text, 0);
 	rfl_json_write_line(&text, peaks);
 	(void)((rc = check_options(d->options, &w, err)) ||
 	       (rc = read_file(d->root, "points_file", &w, &d->points_name, points_hash, err)) ||
@@ -490,7 +406,6 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 					&d->before, err)))) ||
 	       (rc = rfl_buf_check(&text, path, err)) ||
 	       (rc = rfl_peaks_loads(text.data, text.len, path, &d->peaks, err)));
-	rfl_buf_fini(&text);
 	if (rc != RFL_OK)
 		return rc;
 	memcpy(d->points->hash, points_hash, sizeof(points_hash));
@@ -503,15 +418,14 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 enum rfl_rc rfl_figure_data_load(const char *path, struct rfl_figure_data **ret,
 				 struct rfl_err *err)
 {
-	struct rfl_figure_data *d = calloc(1, sizeof(*d));
-	struct rfl_buf bytes, text;
+	RFL_AUTOPTR(figure_data) d = rfl_alloc_array(1, sizeof(*d));
+	RFL_AUTO(buf) text = { .max = RFL_DATA_MAX };
+	RFL_AUTO(buf) bytes = { .len = 0 };
 	struct rfl_span file;
-	enum rfl_rc rc = d ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	enum rfl_rc rc;
 
-	rfl_buf_init(&bytes, 0);
-	rfl_buf_init(&text, RFL_DATA_MAX);
-	if (rc != RFL_OK || (rc = rfl_file_read(path, &bytes, err)))
-		goto done;
+	if ((rc = rfl_file_read(path, &bytes, err)))
+		return rc;
 	file = (struct rfl_span){ rfl_buf_str(&bytes), bytes.len };
 	if (rfl_span_starts(file, "%PDF-"))
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
@@ -522,13 +436,9 @@ enum rfl_rc rfl_figure_data_load(const char *path, struct rfl_figure_data **ret,
 		rc = read_svg(file, path, &text, err);
 	if (rc || (rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, &d->root, err)) ||
 	    (rc = parse(d, path, err)))
-		goto done;
+		return rc;
 	*ret = d;
 	d = NULL;
-done:
-	rfl_figure_data_free(d);
-	rfl_buf_fini(&bytes);
-	rfl_buf_fini(&text);
 	return rc;
 }
 

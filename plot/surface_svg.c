@@ -132,7 +132,8 @@ static void svg_draw(struct rfl_surface *s, const struct rfl_prim *p)
 	};
 	const char *element = elements[p->kind];
 	struct rfl_buf *out = s->out;
-	double dash[2];
+	double dash[4];
+	int dashes;
 
 	rfl_buf_printf(out, "<%s", element);
 	if (*p->id) {
@@ -161,11 +162,12 @@ static void svg_draw(struct rfl_surface *s, const struct rfl_prim *p)
 		color(out, "stroke", p->stroke);
 		number(out, "stroke-width", p->width);
 	}
-	if (p->stroke.a != 0 && rfl_surface__dash(p->dash, p->width, dash)) {
-		rfl_buf_puts(out, " stroke-dasharray=\"");
-		pair(out, dash[0], ' ', dash[1]);
-		rfl_buf_putc(out, '"');
+	dashes = p->stroke.a != 0 ? rfl_surface__dash(p->dash, p->width, dash) : 0;
+	for (int i = 0; i < dashes; i += 2) {
+		rfl_buf_puts(out, i ? " " : " stroke-dasharray=\"");
+		pair(out, dash[i], ' ', dash[i + 1]);
 	}
+	rfl_buf_puts(out, dashes ? "\"" : "");
 	if (*p->tip) {
 		rfl_buf_puts(out, "><title>");
 		escape(out, p->tip);

@@ -9,10 +9,11 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "plot/place.h"
 #include "plot/surface.h"
 
 #define CONTRAST   0.2 /* least difference in brightness from the paper */
-#define FINE_PRINT 5.5 /* smaller texts, in points, are left out, such as footnotes */
+#define FINE_PRINT 5.5 /* smaller texts, in points, are omitted, such as footnotes */
 #define LEAST_CUT  8   /* least number of cells of a truncated text */
 
 struct cell {
@@ -41,21 +42,19 @@ static struct cell *at(const struct screen *s, int column, int row)
 static enum rfl_rc terminal_begin(struct rfl_surface *s, struct rfl_err *err)
 {
 	const struct rfl_surface_spec *spec = s->spec;
-	struct screen *c = calloc(1, sizeof(*c));
+	struct screen *c = rfl_alloc_array(1, sizeof(*c));
 
+	(void)err;
 	s->state = c;
-	if (c) {
-		c->columns = spec->columns > 0 ? spec->columns : RFL_TERMINAL_COLUMNS;
-		c->rows = (spec->rows > 0 ? spec->rows : RFL_TERMINAL_ROWS) - 1;
-		c->rows = c->rows > 0 ? c->rows : 1;
-		c->cell_w = s->scene->width / c->columns;
-		c->cell_h = s->scene->height / c->rows;
-		c->cells = rfl_alloc_array((size_t)c->columns * (size_t)(c->rows + 1) + 1,
-					   sizeof(*c->cells));
-		c->texts = rfl_alloc_array(s->scene->n + 1, sizeof(*c->texts));
-	}
-	return c && c->cells && c->texts ? RFL_OK
-					 : rfl_fail(err, RFL_ENOMEM, 0, "picture: out of memory");
+	c->columns = spec->columns > 0 ? spec->columns : RFL_TERMINAL_COLUMNS;
+	c->rows = (spec->rows > 0 ? spec->rows : RFL_TERMINAL_ROWS) - 1;
+	c->rows = c->rows > 0 ? c->rows : 1;
+	c->cell_w = s->scene->width / c->columns;
+	c->cell_h = s->scene->height / c->rows;
+	c->cells =
+		rfl_alloc_array((size_t)c->columns * (size_t)(c->rows + 1) + 1, sizeof(*c->cells));
+	c->texts = rfl_alloc_array(s->scene->n + 1, sizeof(*c->texts));
+	return RFL_OK;
 }
 
 static double brightness(struct rfl_color c)
@@ -100,38 +99,26 @@ static void set_dot(struct screen *s, int x, int y, uint8_t color)
 	cell->color = color;
 }
 
-/* Clip [*from, *to], fractions of a line, to 0 <= start + fraction * step <= max. */
-static void cut(double start, double step, double max, double *from, double *to)
-{
-	if (step == 0) {
-		if (start < 0 || start > max)
-			*to = -1;
-		return;
-	}
-	*from = fmax(*from, fmin(-start / step, (max - start) / step));
-	*to = fmin(*to, fmax(-start / step, (max - start) / step));
-}
-
 static void draw_line(struct screen *s, struct rfl_xy a, struct rfl_xy b, enum rfl_dash dash,
 		      uint8_t color)
 {
-	const double x = a.x / s->cell_w * 2, dx = b.x / s->cell_w * 2 - x;
-	const double y = a.y / s->cell_h * 4, dy = b.y / s->cell_h * 4 - y;
-	double from = 0, to = 1;
+	const struct rfl_box all = { 0, 0, 2 * s->columns, 4 * s->rows };
+	double x = a.x / s->cell_w * 2, to_x = b.x / s->cell_w * 2;
+	double y = a.y / s->cell_h * 4, to_y = b.y / s->cell_h * 4;
 	int n;
 
-	cut(x, dx, 2 * s->columns, &from, &to);
-	cut(y, dy, 4 * s->rows, &from, &to);
-	if (from > to)
+	if (!rfl_clip_line(&all, &x, &y, &to_x, &to_y))
 		return;
-	n = (int)ceil(fmax(fabs(dx), fabs(dy)) * (to - from)); /* at most the size of the screen */
+	n = (int)ceil(fmax(fabs(to_x - x), fabs(to_y - y)));
 	for (int i = 0; i <= n; i++) {
-		const double t = n > 0 ? from + (to - from) * i / n : from;
+		const double t = n > 0 ? (double)i / n : 0;
+		const int column = (int)floor(x + t * (to_x - x));
+		const int row = (int)floor(y + t * (to_y - y));
+		const int phase = (fabs(to_x - x) > fabs(to_y - y) ? column : row) & 3;
 
-		const int column = (int)floor(x + t * dx), row = (int)floor(y + t * dy);
-		const int phase = (fabs(dx) > fabs(dy) ? column : row) & 3;
-
-		if (dash == RFL_DASH_SOLID || phase == 0 || (dash == RFL_DASH_DASHED && phase == 1))
+		if (dash == RFL_DASH_SOLID || phase == 0 ||
+		    (dash == RFL_DASH_DASHED && phase == 1) ||
+		    (dash == RFL_DASH_MIXED && phase != 3))
 			set_dot(s, column, row, color);
 	}
 }

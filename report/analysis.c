@@ -116,7 +116,7 @@ static void say_models(struct analysis *a)
 	struct {
 		const struct rfl_point *best, *worst;
 	} *of = rfl_arena_array(a->page->arena, n, sizeof(*of));
-	struct rfl_texts envs = { .arena = NULL };
+	RFL_AUTO(texts) envs = { .arena = NULL };
 
 	for (size_t i = 0; i < n; i++) {
 		const struct rfl_point *p = &a->r->points->points[i];
@@ -135,14 +135,13 @@ static void say_models(struct analysis *a)
 		if (!best || rfl_text_same(best->model, worst->model))
 			continue;
 		rfl_page_item(a->page,
-			      "The attained rate is between %.4g GFLOP/s (%s, %.3g FLOP/byte) and "
+			      "The achieved rate is between %.4g GFLOP/s (%s, %.3g FLOP/byte) and "
 			      "%.4g GFLOP/s (%s, %.3g FLOP/byte), a factor of %.3g.",
 			      worst->attained_gflops, rfl_report__step_name(a->page, worst),
 			      worst->ai, best->attained_gflops,
 			      rfl_report__step_name(a->page, best), best->ai,
 			      best->attained_gflops / worst->attained_gflops);
 	}
-	rfl_texts_fini(&envs);
 }
 
 /* The share of a step that a point would save at its roof. */
@@ -290,7 +289,9 @@ static void say_step(struct analysis *a, const struct rfl_point *parts, size_t n
 static bool same_step(const struct rfl_point *a, const struct rfl_point *b)
 {
 	return rfl_text_same(a->env, b->env) && rfl_text_same(a->model, b->model) &&
-	       rfl_text_same(a->precision, b->precision) && a->batch == b->batch &&
+	       a->batch == b->batch &&
+	       /* without a ledger, kernels have their own precision */
+	       (a->batch < 1 || rfl_text_same(a->precision, b->precision)) &&
 	       rfl_text_same(a->mode, b->mode) && rfl_text_same(a->variant, b->variant) &&
 	       rfl_text_same(a->part_kind, b->part_kind);
 }
@@ -320,7 +321,7 @@ static void say_parts(struct analysis *a)
 			      steps - STEPS_MOST);
 }
 
-/* ---- effects: configurations that differ in one fact ---- */
+/* ---- effects: configurations that differ in one field ---- */
 
 static const struct {
 	const char *heading, *what;
@@ -336,7 +337,7 @@ static void say_effect(struct analysis *a, size_t effect)
 {
 	const struct rfl_fact *by = &rfl_facts[rfl_fact_find(effects[effect].column)];
 	double logs = 0, low = INFINITY, high = 0;
-	struct rfl_comparison *c = NULL;
+	RFL_AUTOPTR(comparison) c = NULL;
 	size_t n = 0, single = 0;
 	char number[RFL_NUM_MAX];
 
@@ -383,7 +384,6 @@ static void say_effect(struct analysis *a, size_t effect)
 									   "the value in the row" },
 						    ""));
 	}
-	rfl_comparison_free(c);
 }
 
 /* ---- variability ---- */
@@ -432,8 +432,8 @@ struct phases {
 	size_t n;
 };
 
-/* Add up the step times of the configurations of a mode, or of rows without one. Cold runs do not
- * count if others do. */
+/* Add up the step times of all configurations with this mode, or without a mode. Cold runs are
+ * skipped if there are others. */
 static struct phases phases_of(const struct analysis *a, const char *mode, bool cold)
 {
 	struct phases p = { .n = 0 };
@@ -543,7 +543,7 @@ static void say_fastest(struct analysis *a)
 	const struct rfl_repeats *r = a->r->repeats;
 	const size_t n = r ? r->n : 0;
 	const struct rfl_repeats_config **best = rfl_arena_array(a->page->arena, n, sizeof(*best));
-	struct rfl_texts envs = { .arena = NULL };
+	RFL_AUTO(texts) envs = { .arena = NULL };
 	char mean[RFL_NUM_MAX], std[RFL_NUM_MAX];
 	size_t k;
 
@@ -568,7 +568,6 @@ static void say_fastest(struct analysis *a)
 			      in_tokens(a) ? "tokens" : "samples",
 			      rfl_report__name(a->r, a->page, best[k]), rfl_buf_str(&a->text));
 	}
-	rfl_texts_fini(&envs);
 }
 
 /* "3 points: 1 memory-bound, 2 compute-bound." */

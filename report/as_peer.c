@@ -16,13 +16,13 @@ struct row {
 	int64_t batch;
 	double mean, std, peer_rate, peer_ai, rate, ai, ratio;
 };
-#define OF                    struct row
-#define RATE(member_, title_) TEXT(OF, member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 2
+#define RATE(member_, title_) \
+	TEXT(struct row, member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 2
 static const struct rfl_column columns[] = {
-	{ TEXT(OF, env, "Environment") },
-	{ TEXT(OF, model, "Model") },
-	{ TEXT(OF, precision, "Precision") },
-	{ INT(OF, batch, "Batch") },
+	{ TEXT(struct row, env, "Environment") },
+	{ TEXT(struct row, model, "Model") },
+	{ TEXT(struct row, precision, "Precision") },
+	{ INT(struct row, batch, "Batch") },
 	{ RATE(mean, "Samples/s") },
 	{ RATE(std, "Std") },
 	{ RATE(peer_rate, "GFLOP/s as there") },
@@ -31,7 +31,6 @@ static const struct rfl_column columns[] = {
 	{ RATE(ai, "FLOP/byte unfused") },
 	{ RATE(ratio, "As there / exact") },
 };
-#undef OF
 
 /* Count a step exactly, and its forward pass exactly and like the peer. */
 static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_row *row,
@@ -39,23 +38,20 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 			 struct rfl_err *err)
 {
 	struct rfl_work_query query = rfl_work_query_of(row);
-	struct rfl_buf notes = { .len = 0 }; /* unused: no file can disagree */
+	RFL_AUTO(buf) notes = { .len = 0 }; /* unused: no file can disagree */
 	enum rfl_rc rc;
 
 	query.mode = "fwd";
 	query.as = peer;
 	if ((rc = rfl_work_count(&query, NULL, &notes, step, err)))
-		goto done;
+		return rc;
 	*peer_forward = step->flops;
 	query.as = NULL;
 	if ((rc = rfl_work_count(&query, NULL, &notes, step, err)))
-		goto done;
+		return rc;
 	*forward = step->flops;
 	query.mode = row->mode ? row->mode : "train";
-	rc = rfl_work_count(&query, NULL, &notes, step, err);
-done:
-	rfl_buf_fini(&notes);
-	return rc;
+	return rfl_work_count(&query, NULL, &notes, step, err);
 }
 
 /* The intensity in older reports without measured bytes: rate / bandwidth. NaN: no ceilings. */
@@ -124,14 +120,15 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 	if (!any)
 		rfl_report__lacks(r, page, "runs to be counted by %s: name them with --metrics",
 				  r->peer->name);
-	rfl_table_note(t,
-		       "As there: the %s that %s %s prints for a forward pass%s, times %s for a "
-		       "training step; FLOP/byte is this rate / bandwidth, a lower bound that "
-		       "places every point on the roof (at the knee near the compute ceiling).",
-		       r->peer->prints, r->peer->name, r->peer->version,
-		       r->peer->is_flops ? "" : ", 2 FLOPs each",
-		       r->factor == RFL_TRAIN_EXACT ? "the exact ratio"
-						    : rfl_train_factor_names[r->factor]);
+	rfl_table_note(
+		t,
+		"As there: the %s that %s %s prints for a forward pass%s, times %s for a training "
+		"step; FLOP/byte is this rate / bandwidth, a lower bound that places every point "
+		"on the roof (at the ridge point near the compute ceiling).",
+		r->peer->prints, r->peer->name, r->peer->version,
+		r->peer->is_flops ? "" : ", 2 FLOPs each",
+		r->factor == RFL_TRAIN_EXACT ? "the exact ratio"
+					     : rfl_train_factor_names[r->factor]);
 	rfl_table_note(
 		t, "Exact: forward and both gradients as counted from the network; unfused bytes.");
 	rfl_page_table(page, "Rates by another count, next to the exact ones", t);

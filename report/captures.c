@@ -112,8 +112,8 @@ static int by_time(const void *a, const void *b)
 	return by_index(a, b);
 }
 
-/* Collect either kernels sorted by time, or all other ranges in the order of the step, with the
- * `most` longest first.
+/* Collect either kernels sorted by time, or all other ranges (operators by time, others in the
+ * order of the step), with the `most` longest first.
  * @param gathered  merge kernels of the same name
  * @param lines  array large enough for all ranges */
 static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered, size_t most,
@@ -141,9 +141,10 @@ static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered,
 		}
 		n = kept;
 	}
-	if (n > 0 && (kernels || (most > 0 && most < n)))
+	const bool timed = kernels || c->total_kind == RFL_RANGE_OP;
+	if (n > 0 && (timed || (most > 0 && most < n)))
 		qsort(lines, n, sizeof(*lines), by_time);
-	if (!kernels && most > 0 && most < n)
+	if (!timed && most > 0 && most < n)
 		qsort(lines, most, sizeof(*lines), by_index);
 	return n;
 }
@@ -194,7 +195,8 @@ static void put_total_row(struct rfl_table *t, const char *name, const char *uni
 	char si[64], exact[RFL_NUM_MAX], of[RFL_NUM_MAX], known[2 * RFL_NUM_MAX + 8];
 
 	rfl_table_text(t, name);
-	/* Arithmetic intensities, which are compared with a knee, and ratios have no SI prefix. */
+	/* Arithmetic intensities, which are compared with a ridge point, and ratios have no SI
+	 * prefix. */
 	if (strcmp(unit, "FLOP/B") == 0 || (unit[0] == '\0' && value < 1000.0))
 		(void)snprintf(si, sizeof(si), "%s%s%s", rfl_num_people(value, 5, exact),
 			       unit[0] ? " " : "", unit);
@@ -230,7 +232,7 @@ static void put_totals(const struct rfl_capture *c, enum rfl_format format, stru
 		{ "cycles / task_clock_s", "Hz", RFL_QUANTITY_CYCLES, RFL_QUANTITY_TASK_CLOCK },
 		{ "instructions / cycles", "", RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_CYCLES },
 	};
-	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	RFL_AUTOPTR(table) t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	const int64_t all = rfl_capture_launches_of_total(c);
 
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
@@ -245,7 +247,7 @@ static void put_totals(const struct rfl_capture *c, enum rfl_format format, stru
 		const struct rfl_amount *a = &c->total[ratios[i].a], *b = &c->total[ratios[i].b];
 		const double value = ratio_of(a, b);
 
-		/* The cycles of several processors divided by the time of one process are not a
+		/* The cycles of several CPUs divided by the time of one process are not a
 		 * clock rate. */
 		if ((ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
 		     c->total_kind == RFL_RANGE_PROCESS) ||
@@ -258,7 +260,6 @@ static void put_totals(const struct rfl_capture *c, enum rfl_format format, stru
 		rfl_buf_puts(out, "All totals are unknown.\n");
 	else
 		rfl_table_render(t, format, out);
-	rfl_table_free(t);
 }
 
 static void put_said(struct rfl_buf *out, const char *what, const char *text)
@@ -270,7 +271,7 @@ static void put_said(struct rfl_buf *out, const char *what, const char *text)
 	rfl_captures__end_line(out, at);
 }
 
-/* Return true if the count was 0 outside the matrix units and, for matrix products, also in
+/* Return true if the count was 0 outside the Tensor Cores and, for GEMMs, also in
  * them. */
 static bool did_none(const struct line *line)
 {
@@ -332,7 +333,7 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 {
 	const double share = rfl_capture_coverage(c, RFL_QUANTITY_FLOPS);
 	char number[RFL_NUM_MAX], bytes[RFL_NUM_MAX];
-	struct rfl_buf sets = { .len = 0 };
+	RFL_AUTO(buf) sets = { .len = 0 };
 
 	put_zero_kernels(c, lines, nkernels, out);
 	if (!isnan(share))
@@ -353,14 +354,13 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 		if (rfl_capture_refused_alike(c, i, &sets))
 			put_said(out, rfl_buf_str(&sets), c->refusals[i].reason);
 	}
-	rfl_buf_fini(&sets);
 	for (size_t i = 0; i < c->nnotes; i++)
 		put_said(out, "Note", c->notes[i]);
 	if (c->unused_metrics > 0)
 		rfl_buf_printf(out, "Metrics not used by any formula: %s\n",
 			       rfl_num_grouped(c->unused_metrics, number));
 	if (c->rows_left_out > 0)
-		rfl_buf_printf(out, "Rows that could not be read and were left out: %s\n",
+		rfl_buf_printf(out, "Rows that could not be read and were skipped: %s\n",
 			       rfl_num_grouped(c->rows_left_out, number));
 }
 
@@ -422,7 +422,7 @@ static void put_metrics(const struct rfl_capture *c, const struct rfl_capture_vi
 static void put_capture(const struct rfl_capture *c, const struct rfl_capture_view *view,
 			struct rfl_buf *out)
 {
-	struct line *lines = rfl_alloc_array(c->nranges, sizeof(*lines));
+	RFL_AUTOFREE struct line *lines = rfl_alloc_array(c->nranges, sizeof(*lines));
 	size_t at = out->len, n;
 
 	rfl_buf_printf(out, "%s%s: %s%s%s", view->format == RFL_FORMAT_MD ? "### " : "",
@@ -455,7 +455,6 @@ static void put_capture(const struct rfl_capture *c, const struct rfl_capture_vi
 	put_remarks(c, lines, lines_of(c, true, true, 0, lines), out);
 	if (view->explain)
 		rfl_captures__explain(c, view, out);
-	free(lines);
 }
 
 void rfl_captures_render(const struct rfl_captures *captures, const struct rfl_capture_view *view,

@@ -30,4 +30,8 @@ struct rfl_capture_view {
 void rfl_captures_render(const struct rfl_captures *captures, const struct rfl_capture_view *view,
 			 struct rfl_buf *out);
 
+/** Append a table of the times of two captures, largest difference first. `view->by` is unused. */
+void rfl_captures_compare(const struct rfl_captures *captures, const struct rfl_capture_view *view,
+			  struct rfl_buf *out);
+
 #endif

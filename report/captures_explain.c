@@ -78,8 +78,8 @@ static void put_remedy(const struct rfl_capture *c, int first, size_t len, struc
 		return;
 	}
 	if (c->family && strcmp(c->family, "cpu") == 0) {
-		rfl_buf_puts(out, ": not counted; see docs/appendix/events.md for the events of "
-				  "each processor for 'perf stat -e'\n");
+		rfl_buf_puts(out, ": not counted; see docs/reference/events.md for the events of "
+				  "each CPU for 'perf stat -e'\n");
 		return;
 	}
 	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)n, command);

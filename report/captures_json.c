@@ -126,7 +126,8 @@ static json_t *capture_of(const struct rfl_capture *c)
 void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out)
 {
 	json_t *list = json_array(), *kernels = json_array(), *ranges = json_array();
-	json_t *total = json_object(), *root;
+	json_t *total = json_object();
+	json_auto_t *root = NULL;
 	struct rfl_amounts_sum sum;
 
 	rfl_captures_total(captures, &sum);
@@ -143,5 +144,4 @@ void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out
 			 list, "kernels", kernels, "ranges", ranges, "total", total);
 	rfl_json_write(out, root);
 	rfl_buf_putc(out, '\n');
-	json_decref(root);
 }

@@ -26,8 +26,9 @@ struct line {
 	int64_t saved_bytes;
 	const char *peak_phase, *peak_at;
 	double time_s, time_pct, samples_per_s, attainable_flop_per_s;
-	const char *bound;
-	const char *notes;
+	const char *bound, *notes;
+	double key;   /* of --sort; 0: none */
+	size_t place; /* lines of equal cost remain in order */
 };
 
 /* The rows for which a column is available. */
@@ -124,8 +125,8 @@ static const struct column all_columns[] = {
 	  .help = "phase of the peak: forward, backward or step" },
 	{ TEXT(peak_at, "Peak at"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
 	  .help = "operation at the peak; empty for the loss and the update" },
-	{ REAL(time_s, "Least time (ms)", .scale = 1e-3), .needs = NEEDS_ROOF,
-	  .help = "least time under the ceilings of --env" },
+	{ REAL(time_s, "Minimum time (ms)", .scale = 1e-3), .needs = NEEDS_ROOF,
+	  .help = "minimum time under the ceilings of --env" },
 	{ REAL(time_pct, "Time (%)", .decimals = 1), .needs = NEEDS_ROOF,
 	  .help = "share of time_s" },
 	{ TEXT(bound, "Bound"), .needs = NEEDS_ROOF,
@@ -164,7 +165,7 @@ static void put_scope(struct rfl_table *t, const void *row)
 
 static void put_needs(struct rfl_table *t, const void *row)
 {
-	unsigned needs = ((const struct column *)row)->needs;
+	const unsigned needs = ((const struct column *)row)->needs;
 
 	rfl_table_text(t, needs & NEEDS_ROOF    ? "--peaks, --env"
 			  : needs & NEEDS_TRAIN ? "--train"
@@ -323,15 +324,22 @@ static enum rfl_rc choose(const struct sheet *sheet, const struct rfl_complexity
 {
 	const struct column *c = find_column(key, strlen(key));
 	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { NULL }, *why;
-	char advice[RFL_ADVICE_SIZE];
+	const char *otherwise = "'--columns help' lists the columns";
+	char advice[RFL_ADVICE_SIZE], titled[64];
 
 	if (!c) {
-		for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++)
+		for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++) {
+			const char *title[] = { all_columns[i].column.title, NULL };
+
 			keys[i] = all_columns[i].column.key;
+			if (rfl_text_nearest(key, title)) { /* gmacs: the column is macs */
+				snprintf(titled, sizeof(titled), "did you mean %s?", keys[i]);
+				otherwise = titled;
+			}
+		}
 		keys[RFL_ARRAY_LEN(all_columns)] = "report";
 		return rfl_fail(err, RFL_EUSAGE, 0, "%s: no column '%s'; %s", option, key,
-				rfl_text_advice(key, keys, 3, "'--columns help' lists the columns",
-						advice));
+				rfl_text_advice(key, keys, 3, otherwise, advice));
 	}
 	why = scope_of(c, sheet->by);
 	if (!why && c->needs & NEEDS_ROOF && !r->options.roof)
@@ -531,34 +539,17 @@ struct lines {
 	struct rfl_arena *arena; /* owns their notes */
 };
 
-/* A line and the number to sort it by. Lines of equal cost remain in order. */
-struct place {
-	const struct line *line;
-	double key;
-};
-
 static int by_cost(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct line *x = a, *y = b;
 
 	if (x->key != y->key && !(isnan(x->key) && isnan(y->key)))
 		return isnan(y->key) || x->key > y->key ? -1 : 1;
-	if (x->line->macs != y->line->macs)
-		return x->line->macs > y->line->macs ? -1 : 1;
-	if (x->line->bytes[0] != y->line->bytes[0])
-		return x->line->bytes[0] > y->line->bytes[0] ? -1 : 1;
-	return x->line < y->line ? -1 : 1;
-}
-
-/* The number in a column of a line; 0 without a column. */
-static double number_in(const struct line *l, const struct column *c)
-{
-	const void *at = (const char *)l + (c ? c->column.at : 0);
-
-	if (!c)
-		return 0;
-	return c->column.kind == RFL_COLUMN_REAL ? *(const double *)at
-						 : (double)*(const int64_t *)at;
+	if (x->macs != y->macs)
+		return x->macs > y->macs ? -1 : 1;
+	if (x->bytes[0] != y->bytes[0])
+		return x->bytes[0] > y->bytes[0] ? -1 : 1;
+	return x->place < y->place ? -1 : 1;
 }
 
 /* Add the lines to the table, all in order or, with --sort or --top, the largest.
@@ -566,24 +557,27 @@ static double number_in(const struct line *l, const struct column *c)
 static void add_lines(struct sheet *sheet, struct rfl_table *memory, const struct rfl_complexity *r,
 		      struct lines *lines)
 {
+	const struct rfl_column *by = sheet->sort ? &sheet->sort->column : NULL;
 	const size_t n = r->top && r->top < lines->n ? r->top : lines->n;
-	struct place *places = rfl_alloc_array(lines->n, sizeof(*places));
 
-	for (size_t i = 0; i < lines->n; i++)
-		places[i] = (struct place){ &lines->items[i],
-					    number_in(&lines->items[i], sheet->sort) };
-	if (r->top || r->sort)
-		qsort(places, lines->n, sizeof(*places), by_cost);
-	for (size_t i = 0; i < n; i++) {
-		rfl_table_add(sheet->table, places[i].line, 1, sizeof(*places[i].line));
-		if (memory)
-			rfl_table_add(memory, places[i].line, 1, sizeof(*places[i].line));
+	for (size_t i = 0; i < lines->n; i++) {
+		const void *at = (const char *)&lines->items[i] + (by ? by->at : 0);
+
+		lines->items[i].place = i;
+		if (by)
+			lines->items[i].key = by->kind == RFL_COLUMN_REAL
+						      ? *(const double *)at
+						      : (double)*(const int64_t *)at;
 	}
-	free(places);
+	if (lines->n && (r->top || r->sort))
+		qsort(lines->items, lines->n, sizeof(*lines->items), by_cost);
+	rfl_table_add(sheet->table, lines->items, n, sizeof(*lines->items));
+	if (memory)
+		rfl_table_add(memory, lines->items, n, sizeof(*lines->items));
 	lines->n = 0;
 }
 
-/* Return true for a group that only contains the input or reshapes; it is left out. */
+/* Return true for a group that only contains the input or reshapes; it is omitted. */
 static bool is_empty(const struct rfl_complexity *r, const struct rfl_summary_row *row)
 {
 	const struct rfl_summary_work *w = &row->work[r->train];
@@ -663,7 +657,7 @@ static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
 	rfl_table_note(t, "%s", RFL_COMPLEXITY_CONVENTION);
 	if (has(sheet, "elementwise"))
 		rfl_table_note(t,
-			       "Elem.: elementwise operations, such as those of normalisation, "
+			       "Elem.: elementwise operations, such as normalisation, "
 			       "activation and pooling%s, and additions of a bias.",
 			       r->train ? ", loss and update" : "");
 	if (strcmp(o->precision, "amp") == 0)
@@ -679,7 +673,7 @@ static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
 			o->work.count.input_grad ? "a" : "no",
 			o->work.accumulate > 1 ? " It has one pass and one update." : "");
 	if (o->work.count.causal_half)
-		rfl_table_note(t, "Matrix products with a causal mask are counted for the unmasked "
+		rfl_table_note(t, "Matmuls with a causal mask are counted for the unmasked "
 				  "triangle only.");
 	rfl_complexity__note_checkpoint(t, o);
 	if (o->work.count.nfrozen)
@@ -737,6 +731,10 @@ static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
 {
 	unsigned needs = 0;
 
+	for (size_t i = 0; i < r->n; i++)
+		if (r->items[i]->net->uncounted)
+			rfl_table_note(sheet->table, "%s: incomplete, without %s.",
+				       r->items[i]->name, r->items[i]->net->uncounted);
 	if (sheet->report) {
 		rfl_table_note(
 			sheet->table,
@@ -753,12 +751,13 @@ static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
 	if (!(needs & NEEDS_ROOF))
 		return;
 	rfl_table_note(sheet->table, "%s", r->options.roof->about);
-	rfl_table_note(sheet->table,
-		       "Least time: the time of every operation and pass is the longest of those "
-		       "for its multiply-adds (compute), elementwise operations (vector) and %s "
-		       "bytes (memory) at these rates; the sum is a lower bound if operations run "
-		       "one after another. Bound: the limit for most of that time.",
-		       rfl_fusion_names[r->options.roof->fusion]);
+	rfl_table_note(
+		sheet->table,
+		"Minimum time: the time of every operation and pass is the longest of three: for "
+		"its multiply-adds (compute), elementwise operations (vector) and %s "
+		"bytes (memory) at these rates; the sum is a lower bound if operations run "
+		"one after another. Bound: the limit for most of that time.",
+		rfl_fusion_names[r->options.roof->fusion]);
 }
 
 enum rfl_rc rfl_complexity_tables(const struct rfl_complexity *r, bool people,

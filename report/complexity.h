@@ -1,7 +1,7 @@
 /*
  * complexity.h - the output of `roofline complexity` for several batches: a table, a list of
- * layers, the largest batch that fits in memory, results of other counters, and the JSON document
- * described by docs/complexity.schema.json.
+ * layers, the largest batch that fits in memory, results of other FLOP-counting tools, and the JSON
+ * document described by docs/complexity.schema.json.
  */
 #ifndef RFL_REPORT_COMPLEXITY_H
 #define RFL_REPORT_COMPLEXITY_H
@@ -75,7 +75,8 @@ struct rfl_table *rfl_complexity_columns_table(void) RFL_WARN_UNUSED;
 enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_format format,
 				     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Write the results of other counters and our own count, one row per network and counter. */
+/** Write the results of other FLOP-counting tools and our own count, one row per network and
+ * counter. */
 enum rfl_rc rfl_complexity_peers_table(const struct rfl_complexity *r, enum rfl_format format,
 				       struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 

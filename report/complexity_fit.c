@@ -1,14 +1,13 @@
 /*
  * complexity_fit.c - other outputs of `roofline complexity`: the memory needed (a sum for one
  * network, a table for several), the list of layers of a network in the form of torchsummary, and
- * results of other counters.
+ * results of other FLOP-counting tools.
  */
 #include "report/complexity_impl.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/num.h"
 #include "complexity/op.h"
 
@@ -56,7 +55,7 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 {
 	const struct rfl_fit *fit = s->fit;
 	char peak[RFL_NUM_MAX], bytes[RFL_NUM_MAX];
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
 	if (fit->batch)
@@ -64,14 +63,13 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 	rc = rfl_summary_fit_help(s, &text, err);
 	if (rc == RFL_OK)
 		rfl_table_note(t,
-			       "%s: even one sample is too large: the peak is %s (%s), and %s are "
-			       "available.%s%s",
-			       s->name, rfl_num_bytes((double)fit->at.peak, peak, sizeof(peak)),
+			       "%s: even one sample is too large: the peak is %s MiB (%s), and %s "
+			       "MiB are available.%s%s",
+			       s->name, rfl_num_fixed((double)fit->at.peak / (1 << 20), 1, peak),
 			       fit->peak_at,
-			       rfl_num_bytes((double)fit->bytes, bytes, sizeof(bytes)),
+			       rfl_num_fixed((double)fit->bytes / (1 << 20), 1, bytes),
 			       rfl_buf_str(&text),
 			       s->context_length ? " A shorter context also needs less." : "");
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -91,7 +89,7 @@ static void note_options(struct rfl_table *t, const struct rfl_complexity *r)
 
 	rfl_complexity__note_checkpoint(t, o);
 	if (r->train && o->work.accumulate > 1)
-		rfl_table_note(t, "The batch is that of one pass; %lld passes form one update.",
+		rfl_table_note(t, "The batch is for one pass; %lld passes form one update.",
 			       (long long)o->work.accumulate);
 }
 
@@ -238,7 +236,7 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 			       r->device.name, all);
 	rfl_table_note(t,
 		       "Peak: the maximum size of all tensors at any time in the %s. Weights "
-		       "include buffers and 16-bit copies. State is that of the optimizer. Rest: "
+		       "include buffers and 16-bit copies. State: the optimizer's. Rest: "
 		       "activations, gradients, temporaries and the batch. MiB = 2^20 bytes.",
 		       r->train ? "step" : "pass");
 	if (context)
@@ -442,12 +440,12 @@ enum rfl_rc rfl_complexity_peers_table(const struct rfl_complexity *r, enum rfl_
 	enum rfl_rc rc = RFL_OK;
 
 	if (rfl_format_for_people(format))
-		rfl_buf_puts(out,
-			     "Results of other counters for one forward pass of one sample\n\n");
+		rfl_buf_puts(out, "Results of other FLOP-counting tools for one forward pass of "
+				  "one sample\n\n");
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		for (size_t k = 0; k < r->npeers && rc == RFL_OK; k++)
 			rc = add_peer(t, r->items[i], r->peers[k], err);
-	rfl_table_note(t, "Core count: multiply-adds of convolutions and matrix products, in the "
+	rfl_table_note(t, "Core count: multiply-adds of convolutions and matmuls, in the "
 			  "unit of the tool; FLOPs = 2 x MACs.");
 	for (size_t k = 0; k < r->npeers; k++) {
 		const struct rfl_peer *p = r->peers[k];

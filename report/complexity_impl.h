@@ -7,9 +7,9 @@
 #define RFL_MIB 1048576.0
 
 /** The counting convention, for the notes of a table. */
-#define RFL_COMPLEXITY_CONVENTION                                                              \
-	"A MAC is one multiply-add of a convolution or matrix product, including taps in the " \
-	"padding but not the bias; FLOPs = 2 x MACs. Elementwise operations are counted "      \
+#define RFL_COMPLEXITY_CONVENTION                                                         \
+	"A MAC is one multiply-add of a convolution or matmul, including taps in the "    \
+	"padding but not the bias; FLOPs = 2 x MACs. Elementwise operations are counted " \
 	"separately."
 
 /** The result of another counter for a network, and our own count in its unit. */

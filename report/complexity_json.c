@@ -43,8 +43,8 @@ static json_t *convention(const struct rfl_complexity *r)
 	return json_pack(
 		"{s:s, s:i, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:s, s:s, s:s, s:b, s:I, s:o, s:s, "
 		"s:s, s:I, s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}",
-		"mac", "one multiply-add of a convolution or matrix product", "flops_per_mac", 2,
-		"padding", "included", "bias", "apart", "elementwise", "apart", "first_layer_dgrad",
+		"mac", "one multiply-add of a convolution or matmul", "flops_per_mac", 2, "padding",
+		"included", "bias", "apart", "elementwise", "apart", "first_layer_dgrad",
 		c->input_grad, "precision", o->precision, "value_bytes", I(value), "param_bytes",
 		I(stored->master_weights ? rfl_dtype_bytes(RFL_DTYPE_F32) : value), "optimizer",
 		rfl_optimizer_names[c->optimizer], "attention",
@@ -94,6 +94,8 @@ static json_t *facts_of(const struct rfl_summary *s)
 		I(rfl_count_state_bytes(training)), "read_bytes", I(training->optimizer.read_bytes),
 		"write_bytes", I(training->optimizer.write_bytes), "elementwise",
 		elementwise(&training->optimizer_flops));
+	if (s->net->uncounted)
+		rfl_json_put(&o, "uncounted", rfl_json_text(s->net->uncounted));
 	if (s->context_length)
 		rfl_json_put(&o, "context_length", json_integer(I(s->context_length)));
 	return o;
@@ -204,17 +206,27 @@ static json_t *fit_of(const struct rfl_fit *f, const struct rfl_fit_device *devi
 	return o;
 }
 
+/* Append a model, which is incomplete on failure. */
 static enum rfl_rc model_of(const struct rfl_complexity *r, struct rfl_summary *s, json_t **models,
 			    struct rfl_err *err)
 {
 	const bool with_rows = r->options.by != RFL_SUMMARY_BY_MODEL;
-	json_t *batches = json_array(), *rows = json_array(), *peers = json_array(), *model;
+	json_t *batches, *rows = NULL, *peers = NULL, *model;
 	enum rfl_rc rc = rfl_summary_want_both(s, err);
 
-	for (size_t i = 0; i < r->nbatches && rc == RFL_OK; i++) {
+	if (rc != RFL_OK)
+		return rc;
+	model = facts_of(s);
+	rfl_json_append(models, model);
+	rfl_json_put(&model, "batches", batches = json_array());
+	if (with_rows)
+		rfl_json_put(&model, "rows", rows = json_array());
+	if (r->npeers)
+		rfl_json_put(&model, "peers", peers = json_array());
+	for (size_t i = 0; i < r->nbatches; i++) {
 		rc = rfl_summary_at(s, r->batches[i], err);
 		if (rc != RFL_OK)
-			break;
+			return rc;
 		rfl_summary_sum(s);
 		rfl_json_append(&batches, batch_of(s));
 		for (size_t k = 0; with_rows && k < s->rows->n; k++)
@@ -235,24 +247,9 @@ static enum rfl_rc model_of(const struct rfl_complexity *r, struct rfl_summary *
 						  line.why.rc == RFL_OK ? NULL : line.why.msg,
 						  "rule", p->rule, "wrong", p->wrong));
 	}
-	if (rc != RFL_OK) {
-		json_decref(batches);
-		json_decref(rows);
-		json_decref(peers);
-		return rc;
-	}
-	model = facts_of(s);
-	rfl_json_put(&model, "batches", batches);
-	if (with_rows)
-		rfl_json_put(&model, "rows", json_incref(rows));
-	if (r->npeers)
-		rfl_json_put(&model, "peers", json_incref(peers));
 	if (s->fit)
 		rfl_json_put(&model, "fit", fit_of(s->fit, &r->device));
-	json_decref(rows);
-	json_decref(peers);
-	rfl_json_append(models, model);
-	return RFL_OK;
+	return rc;
 }
 
 enum rfl_rc rfl_complexity_json(const struct rfl_complexity *r, const char *version, json_t **ret,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "roofline/doubts.h"
 
@@ -41,15 +42,12 @@ static bool failures_alike(const void *a, const void *b)
 /* Failed runs, with the number of each status and error. */
 static void say_failed_runs(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_row_index kinds = { .hash = failure_hash, .alike = failures_alike };
+	RFL_AUTO(row_index) kinds = { .hash = failure_hash, .alike = failures_alike };
 	const size_t n = r->repeats ? r->repeats->nfailed : 0;
-	size_t *count = rfl_arena_array(page->arena, n, sizeof(*count)), kind = 0;
+	size_t *count = rfl_arena_array(page->arena, n, sizeof(*count));
 
-	for (size_t i = 0; i < n; i++) {
-		if (rfl_row_index_put(&kinds, rfl_runs_row(r->runs, r->repeats->failed[i]), &kind,
-				      NULL) == RFL_OK)
-			count[kind]++;
-	}
+	for (size_t i = 0; i < n; i++)
+		count[rfl_row_index_put(&kinds, rfl_runs_row(r->runs, r->repeats->failed[i]))]++;
 	for (size_t i = 0; i < kinds.n && i < FAILURES_MOST; i++) {
 		const struct rfl_ledger_row *row = kinds.rows[i];
 
@@ -60,10 +58,9 @@ static void say_failed_runs(const struct rfl_report *r, struct rfl_page *page)
 	}
 	if (kinds.n > FAILURES_MOST)
 		rfl_page_item(page, "Runs ended with %zu other errors.", kinds.n - FAILURES_MOST);
-	rfl_row_index_fini(&kinds);
 }
 
-/* Configurations that ran once, and those that 'points --skip-missing' left out. */
+/* Configurations that ran once, and those that 'points --skip-missing' omitted. */
 static void say_configurations(const struct rfl_report *r, struct rfl_page *page)
 {
 	size_t single = 0, n = 0;
@@ -120,7 +117,7 @@ static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 			const struct rfl_peak *p = memory ? &env->levels[k - env->ncompute].peak
 							  : &env->compute[k].peak;
 
-			/* a unit that the processor lacks limits nothing */
+			/* a unit that the CPU lacks limits nothing */
 			if (!rfl_peak_usable(p) && p->status != RFL_PEAK_UNSUPPORTED)
 				rfl_page_item(page, "%s: %s is %s%s%s.", env->name,
 					      memory ? env->levels[k - env->ncompute].cell
@@ -134,7 +131,8 @@ static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 /* One line for each cause of doubts about the ceilings in use. */
 static void say_doubts(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_buf lines = { .len = 0 };
+	const struct rfl_points *const all[] = { r->points, r->parts };
+	RFL_AUTO(buf) lines = { .len = 0 };
 	struct rfl_span rest, line;
 
 	if (!r->peaks)
@@ -148,14 +146,22 @@ static void say_doubts(const struct rfl_report *r, struct rfl_page *page)
 	rest = rfl_span_of(rfl_buf_str(&lines));
 	while (rfl_span_next_line(&rest, &line))
 		rfl_page_item(page, "Doubtful ceilings: %.*s.", (int)line.len, line.at);
-	rfl_buf_fini(&lines);
+	rfl_buf_reset(&lines);
+	for (size_t i = 0; i < r->peaks->nenvs; i++)
+		for (size_t k = 0; k < RFL_ARRAY_LEN(all); k++)
+			if (all[k])
+				rfl_points_caveats(all[k], &r->peaks->envs[i],
+						   rfl_path_base(r->peaks->path), &lines);
+	rest = rfl_span_of(rfl_buf_str(&lines));
+	while (rfl_span_next_line(&rest, &line))
+		rfl_page_item(page, "%.*s.", (int)line.len, line.at);
 }
 
 static void say_points(const struct rfl_report *r, struct rfl_page *page)
 {
 	size_t rated = 0, given = 0, counted = 0, lower = 0, doubtful = 0;
 	const size_t n = r->points ? r->points->n : 0;
-	bool ledger = false, peaks = false; /* computed from other files than those of the report */
+	bool ledger = false, peaks = false; /* computed from other files than the report's */
 
 	for (size_t i = 0; i < n; i++) {
 		const struct rfl_point *p = &r->points->points[i];
@@ -192,7 +198,7 @@ static void say_points(const struct rfl_report *r, struct rfl_page *page)
 
 static void say_counters(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_buf sets = { .len = 0 };
+	RFL_AUTO(buf) sets = { .len = 0 };
 
 	for (size_t i = 0; r->captures && i < r->captures->n; i++) {
 		const struct rfl_capture *c = r->captures->captures[i];
@@ -205,7 +211,6 @@ static void say_counters(const struct rfl_report *r, struct rfl_page *page)
 					      c->refusals[k].reason);
 		}
 	}
-	rfl_buf_fini(&sets);
 }
 
 /* List totals that are not sound, with the number of captures for each reason. */

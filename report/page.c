@@ -99,12 +99,12 @@ void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *t
 	b->text = copy(p, caption);
 }
 
-void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
-		     struct rfl_scene *take_scene)
+void rfl_page_figure(struct rfl_page *p, enum rfl_block_kind kind, const char *caption,
+		     const char *name, struct rfl_scene *take_scene)
 {
-	struct rfl_block *b = add(p, RFL_BLOCK_FIGURE);
+	struct rfl_block *b = add(p, kind);
 	const struct rfl_surface_spec spec = { .dpi = 144 };
-	struct rfl_buf svg = { .len = 0 };
+	RFL_AUTO(buf) svg = { .len = 0 };
 
 	b->text = copy(p, caption);
 	b->name = copy(p, name);
@@ -118,13 +118,7 @@ void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
 	if (rfl_surface_draw(&rfl_surface_svg, &spec, take_scene, &svg, &p->err) == RFL_OK)
 		b->body = rfl_page_keep(p, &svg);
 	b->body_len = strlen(b->body);
-	rfl_buf_fini(&svg);
 	rfl_scene_free(take_scene);
-}
-
-const char *rfl_page_picture_format(const struct rfl_page *p)
-{
-	return p->format == RFL_FORMAT_PDF ? "png" : "svg";
 }
 
 void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,

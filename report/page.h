@@ -17,12 +17,9 @@ enum rfl_block_kind {
 	RFL_BLOCK_AUTHOR, /**< a question that the author of the report answers here */
 	RFL_BLOCK_TABLE,
 	RFL_BLOCK_FIGURE,
-	RFL_BLOCK_PICTURE, /**< a figure that another program drew */
+	RFL_BLOCK_PICTURE, /**< a figure that page.js does not draw as well */
 	RFL_BLOCK_LIVE,    /**< place for the drawing of page.js; empty without data */
 };
-
-/** Resolution of the pictures of a PDF. */
-#define RFL_PAGE_DPI 288.0
 
 struct rfl_block {
 	enum rfl_block_kind kind;
@@ -37,8 +34,9 @@ struct rfl_block {
 
 struct rfl_page {
 	enum rfl_format format; /**< RFL_FORMAT_MD, RFL_FORMAT_HTML or RFL_FORMAT_PDF */
-	const char *font_dir; /**< of a PDF: folder of the program's fonts, borrowed; may be NULL */
-	bool letter;          /**< of a PDF: paper of 8.5 x 11 in instead of A4 */
+	const char
+		*font_dir; /**< PDF only: directory of the program's fonts, borrowed; may be NULL */
+	bool letter;       /**< PDF only: paper of 8.5 x 11 in instead of A4 */
 	const char *title;
 	const char *generator; /**< name and version of the program */
 	struct rfl_buf data;   /**< JSON for page.js; empty: none */
@@ -52,6 +50,7 @@ struct rfl_page {
 struct rfl_page *rfl_page_new(enum rfl_format format, const char *title,
 			      const char *generator) RFL_WARN_UNUSED;
 void rfl_page_free(struct rfl_page *p); /* accepts NULL */
+RFL_AUTOPTR_TYPE(page, free);
 
 /** Keep the text of a buffer as long as the page, and release the buffer. */
 const char *rfl_page_keep(struct rfl_page *p, struct rfl_buf *take_text);
@@ -70,14 +69,11 @@ void rfl_page_text(struct rfl_page *p, enum rfl_block_kind kind, const char *fmt
 /** Append a table, trimmed; one without rows is omitted. @param caption  "": none, in Markdown */
 void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *take_table);
 
-/** Append a figure. @param name  of its file next to a Markdown page */
-void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
-		     struct rfl_scene *take_scene);
+/** Append a figure or a picture. @param name  of its file next to a Markdown page */
+void rfl_page_figure(struct rfl_page *p, enum rfl_block_kind kind, const char *caption,
+		     const char *name, struct rfl_scene *take_scene);
 
-/** The format of the pictures of a page: "svg" or "png". */
-const char *rfl_page_picture_format(const struct rfl_page *p);
-
-/** Append a picture. @param name  of its file next to a Markdown page, with its suffix
+/** Append a picture from a file. @param name  of its file next to a Markdown page, with its suffix
  * @param dpi  resolution of a PNG file */
 void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,
 		      const struct rfl_buf *file, double dpi);
@@ -85,7 +81,7 @@ void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,
 /** RFL_OK, or RFL_EUNAVAILABLE if this build cannot write pages in a format. */
 enum rfl_rc rfl_page_check(enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Write the page. @return RFL_OK; RFL_EOVERFLOW; of a PDF also RFL_EUNAVAILABLE, RFL_EFAILED */
+/** Write the page. @return RFL_OK; RFL_EOVERFLOW; for a PDF also RFL_EUNAVAILABLE, RFL_EFAILED */
 enum rfl_rc rfl_page_write(const struct rfl_page *p, struct rfl_buf *out,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 

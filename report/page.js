@@ -83,7 +83,7 @@ function readPoint(raw, index) {
 	TEXTS.forEach(name => p[name] = plain(raw[name]));
 	NUMBERS.forEach(name => p[name] = real(raw[name]));
 	p.kind = p.part ? p.part_kind || 'part' : 'step';
-	/* by level: bound, the lower ceiling, whether the point is visibly above it */
+	/* by level: bound, the lower ceiling, the share of it, whether that is visibly more than 1 */
 	p.verdicts = Object.fromEntries(LEVELS.map(l => [l, raw.verdicts?.[l] ?? {}]));
 	p.drawn = LEVELS.filter(l => p[INTENSITY[l]] > 0 && p.attained_gflops > 0);
 	return p;
@@ -174,13 +174,14 @@ function attainable(p, level) {
 /* The level that decides the limit of a point: with all at once, the one that allows least. */
 const decisive = p => state.level !== 'all' ? state.level :
 	LEVELS.reduce((a, b) => attainable(p, b) < attainable(p, a) ? b : a);
-const share = p => 100 * p.attained_gflops / attainable(p, decisive(p));
-
 const verdictOf = p => p.verdicts[decisive(p)];
+const share = p => 100 * (verdictOf(p).share ?? NaN);
+
+const within = p => verdictOf(p).over && verdictOf(p).bound !== 'above';
 
 function limiter(p) {
 	const { bound, roof } = verdictOf(p), level = decisive(p);
-	const ceilings = { memory: level, compute: 'compute', knee: `${level} and compute` };
+	const ceilings = { memory: level, compute: 'compute', ridge: `${level} and compute` };
 	const words = source.bounds?.[bound] ?? {};
 	return ceilings[bound] || (bound === 'neither' ?
 		`${words.means} (nearest: ${ceilings[roof]})` : words.adjective) || 'n.a.';
@@ -327,7 +328,7 @@ function textWidth(text, size) {
 	return ruler.measureText(text).width;
 }
 
-/* The ranges of the axes, which all panels share. A point more than three decades from the knees
+/* The ranges of the axes, which all panels share. A point more than three decades from the ridge points
  * and roofs does not extend them; it is drawn at the edge. */
 function fitAxes(view) {
 	const xs = view.drawn.flatMap(p => view.levels.map(l => p[INTENSITY[l]])).filter(x => x > 0);
@@ -469,11 +470,11 @@ function drawRoofs(panel, view, g) {
 		write(roof, 'roof-label', right - 4, base, text, 'end');
 		panel.take(right - 4 - textWidth(text, 12), base - 11, right, base + 2);
 	}
-	/* the knee of each ceiling in use on the first memory roof */
+	/* the ridge point of each ceiling in use on the first memory roof */
 	const first = memory.find(s => s.main);
 	for (const { c } of first ? compute.filter(s => s.main).reverse() : []) {
 		const x = panel.x(c.value / first.c.value), y = panel.y(c.value);
-		const text = 'knee ' + digits(c.value / first.c.value), low = box.y + box.h;
+		const text = 'ridge ' + digits(c.value / first.c.value), low = box.y + box.h;
 		path(g, 'drop', `M${x} ${y}V${low}`);
 		path(g, 'knee', outline(3, x, y, 4));
 		const label = { x: x + 3, y: low - 16, w: textWidth(text, 11), h: 13 };
@@ -531,7 +532,7 @@ function drawMarks(panel, marks, view, g) {
 	path(g, 'error', errors);
 	for (const m of [...marks].sort((a, b) => b.r - a.r)) {
 		const dim = m.on ? '' : ' dim', color = paint(m.p.color);
-		const above = verdictOf(m.p).over ? ' above' : '';
+		const above = verdictOf(m.p).bound === 'above' ? ' above' : '';
 		order.push(path(g, { ...color, 'data-id': 'p' + m.p.index,
 			class: `mark ${color.class} ${m.level}${above}${dim}` },
 			outline(m.p.shape, m.x, m.y, m.r)));
@@ -745,7 +746,8 @@ function pointFacts(p) {
 		['Intensity', `${levels} FLOP/byte${p.bytes_source && ', ' + shorten(p.bytes_source, 60)}`],
 		['Counted as', others],
 		['Rate', rate(p.attained_gflops) + (hi > lo ? ` (${rate(lo)} to ${rate(hi)})` : '')],
-		['Roof', `${percent(share(p))} of ${rate(attainable(p, decisive(p)))}`],
+		['Roof', `${percent(share(p))} of ${rate(attainable(p, decisive(p)))}` + (within(p) ?
+			', within the uncertainty' : '')],
 		['Limited by', limiter(p)],
 		['Launches', isNaN(p.launches) ? '' : digits(p.launches, 9)],
 		['Time', si(p.step_s, 's') + (isNaN(part) ? '' : `, ${percent(part)} of the time`)],
@@ -760,7 +762,7 @@ function roofFacts(c) {
 		['Data sheet', c.sheet > 0 ?
 			`${per(c.sheet)}, ${percent(100 * c.value / c.sheet)} reached` : ''],
 		['Loop', c.how],
-		['Knee', c.kind === 'compute' && dram ? `${digits(c.value / dram.value)} FLOP/byte` : '']];
+		['Ridge point', c.kind === 'compute' && dram ? `${digits(c.value / dram.value)} FLOP/byte` : '']];
 }
 
 function showTip(node, x, y) {

@@ -1,7 +1,7 @@
 /*
  * page_pdf.c - writes a page as a PDF with numbered sheets, an outline and a linked table of
- * contents. Pango shapes and breaks the text; the program's fonts come first, and those of the
- * system supply other scripts. Two passes: the first one finds the sheet of each section.
+ * contents. Pango shapes and breaks the text; the program's fonts come first, and the system's
+ * supply other scripts. Two passes: the first one finds the sheet of each section.
  */
 #include "report/page.h"
 
@@ -17,7 +17,7 @@
 #include "base/text.h"
 
 #define MARGIN      45.0 /* points, as all sizes */
-#define FIGURE_MOST 0.8  /* height of a figure, relative to that of the text */
+#define FIGURE_MOST 0.8  /* height of a figure, relative to the text's */
 #define FIGURE_LESS 0.65 /* it may be so much smaller, to fit on the sheet */
 #define WORD_KEPT   40   /* letters of a word that is not broken at hyphens and slashes */
 #define CAPTION     30.0 /* height below a figure */
@@ -547,9 +547,8 @@ static void put_drawing(struct pdf *d, const struct rfl_block *b)
 	const struct rfl_surface_spec spec = { .font_dir = d->page->font_dir, .cairo = d->cr };
 	double scale;
 	const double height = drawing_height(d, b, 0, &scale);
-	struct rfl_buf nothing; /* the sheet has the drawing */
+	RFL_AUTO(buf) nothing = { .len = 0 }; /* the sheet has the drawing */
 
-	rfl_buf_init(&nothing, 0);
 	cairo_save(d->cr);
 	cairo_translate(d->cr, 0, d->y);
 	cairo_scale(d->cr, scale, scale);
@@ -558,7 +557,6 @@ static void put_drawing(struct pdf *d, const struct rfl_block *b)
 	else if (d->nsheets > 0) /* not in the first pass, which only finds the sheets */
 		d->rc = rfl_surface_draw(&rfl_surface_pdf, &spec, b->scene, &nothing, d->err);
 	cairo_restore(d->cr);
-	rfl_buf_fini(&nothing);
 	d->y += height;
 	put_text(d, &caption_style, b->text);
 }
@@ -583,7 +581,7 @@ static void put_drawings(struct pdf *d)
 	memmove(d->waiting, d->waiting + n, d->nwaiting * sizeof(struct rfl_block *));
 }
 
-/* A heading, as the target of links, and its entry in the outline below that of its section. */
+/* A heading, as the target of links, and its entry in the outline, below its section. */
 static void put_heading(struct pdf *d, const struct rfl_block *b, int *section)
 {
 	const size_t i = (size_t)(b - d->page->blocks);
@@ -606,7 +604,7 @@ static void put_contents(struct pdf *d)
 	char to[48], number[16];
 
 	for (size_t i = 0; i < d->page->n; i++) {
-		if (!d->page->blocks[i].kind == RFL_BLOCK_SECTION)
+		if (d->page->blocks[i].kind != RFL_BLOCK_SECTION)
 			continue;
 		(void)snprintf(to, sizeof(to), "dest='block-%zu'", i);
 		(void)snprintf(number, sizeof(number), "%d", d->sheets[i]);
@@ -715,7 +713,7 @@ static cairo_status_t append(void *closure, const unsigned char *data, unsigned 
 	return CAIRO_STATUS_SUCCESS;
 }
 
-/* The program's fonts and those of the system, without hinting, so that lines do not depend on the
+/* The fonts of the program and of the system, without hinting, so that lines do not depend on the
  * resolution of a screen. */
 static PangoContext *fonts_open(const char *dir)
 {

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -27,12 +28,15 @@ enum {
 	ALL = 256,
 	MODES = 512,
 	LAYOUTS = 1024,
+	RUNS = 2048,   /* of a run, not of another program's profile */
+	LEVELS = 4096, /* caches with a roof */
 };
 
 const char *rfl_report__part_name(const struct rfl_point *p, char out[RFL_CAPTURE_NAME_MAX + 1])
 {
-	return rfl_text_same(p->part_kind, "kernel") ? rfl_captures__short_name(p->part, out)
-						     : p->part;
+	return rfl_text_same(p->part_kind, "kernel") || rfl_text_same(p->part_kind, "op")
+		       ? rfl_captures__short_name(p->part, out)
+		       : p->part;
 }
 
 static void put_part(struct rfl_table *t, const void *row)
@@ -45,11 +49,10 @@ static void put_part(struct rfl_table *t, const void *row)
 
 static void put_variant(struct rfl_table *t, const void *row)
 {
-	struct rfl_buf words = { .len = 0 };
+	RFL_AUTO(buf) words = { .len = 0 };
 
 	rfl_variant_say(((const struct rfl_point *)row)->variant, &words);
 	rfl_table_text(t, words.len ? rfl_buf_str(&words) : NULL);
-	rfl_buf_fini(&words);
 }
 
 static void put_tokens(struct rfl_table *t, const void *row)
@@ -87,9 +90,9 @@ static const struct rfl_column short_columns[] = {
 	POINT(env, "Environment"),
 	POINT(model, "Model"),
 	POINT(precision, "Precision"),
-	POINT(batch, "Batch"),
-	POINT(mode, "Mode"),
-	POINT(layout, "Layout"),
+	POINT(batch, "Batch", .when = RUNS),
+	POINT(mode, "Mode", .when = RUNS),
+	POINT(layout, "Layout", .when = RUNS),
 	POINT(variant, "Variant", .when = VARIANT, .put = put_variant),
 	POINT(part, "Part", .when = PART, .put = put_part),
 	POINT(launches, "Launches", .when = PART),
@@ -111,6 +114,7 @@ static const struct rfl_column short_columns[] = {
 	POINT(attained_gbps, "GB/s", .when = PART),
 	POINT(attainable_gflops, "Attainable"),
 	POINT(percent_of_attainable, "%", .digits = 3),
+	POINT(nearest, "Nearest", .when = LEVELS),
 	POINT(bound, "Bound"),
 	POINT(headroom_s, "Headroom (ms)", .digits = 3, .scale = 1e-3, .when = PLAIN),
 	POINT(headroom_s, "Headroom (ms)", .digits = 3, .scale = 1e-3, .when = PART),
@@ -184,16 +188,21 @@ static void list_both(const struct rfl_points *pts, struct rfl_buf *out)
 
 static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
 {
-	char name[RFL_CAPTURE_NAME_MAX + 1];
-	struct rfl_buf variant = { .len = 0 };
+	char name[RFL_CAPTURE_NAME_MAX + 1], batch[32];
+	const char *const words[] = { p->model, p->precision, p->batch > 0 ? batch : NULL, p->mode,
+				      p->layout };
+	RFL_AUTO(buf) variant = { .len = 0 };
+	RFL_AUTO(buf) note = { .len = 0 };
 
+	(void)snprintf(batch, sizeof(batch), "bs%lld", (long long)p->batch);
 	rfl_variant_say(p->variant, &variant);
-	rfl_table_note(t, "%s %s %s bs%lld %s%s%s%s%s%s%s: %s", p->env ? p->env : "",
-		       p->model ? p->model : "", p->precision ? p->precision : "",
-		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? " " : "",
-		       p->layout ? p->layout : "", variant.len ? ", " : "", rfl_buf_str(&variant),
-		       p->part ? ", " : "", p->part ? rfl_report__part_name(p, name) : "", says);
-	rfl_buf_fini(&variant);
+	rfl_buf_puts(&note, p->env ? p->env : "");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
+		if (words[i])
+			rfl_buf_printf(&note, " %s", words[i]);
+	rfl_table_note(t, "%s%s%s%s%s: %s", rfl_buf_str(&note), variant.len ? ", " : "",
+		       rfl_buf_str(&variant), p->part ? ", " : "",
+		       p->part ? rfl_report__part_name(p, name) : "", says);
 }
 
 /* Return the reason why counters were not used, without the name of the quantity: FLOPs and bytes
@@ -216,7 +225,7 @@ static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *
 {
 	const char *cause = cause_of(source);
 	bool again = *cause && strcmp(cause, cause_of(said)) == 0;
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 
 	if (!p->counters_source || !source || !source[rfl_point_source_len(source)])
 		return;
@@ -224,7 +233,6 @@ static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *
 		       again ? (int)(cause - source) : (int)strlen(source), source,
 		       again ? "the same)" : "");
 	add_note(t, p, rfl_buf_str(&text));
-	rfl_buf_fini(&text);
 }
 
 struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
@@ -233,14 +241,15 @@ struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
 	struct rfl_column all[RFL_POINT_NCOLUMNS];
 	unsigned given = rate_of(points);
 	const char *reason = NULL; /* why the FLOPs of some part are unknown */
-	struct rfl_buf sources = { .len = 0 };
+	RFL_AUTO(buf) sources = { .len = 0 };
 	struct rfl_table *t;
 
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
 		counters = counters || p->counters_source;
 		parts = parts || p->part;
-		given |= (p->variant ? VARIANT : 0U) |
-			 (isnan(p->ai_l2) && isnan(p->ai_l1) ? 0U : CACHES);
+		given |= (p->variant ? VARIANT : 0U) | (p->batch > 0 || p->mode ? RUNS : 0U) |
+			 (isnan(p->ai_l2) && isnan(p->ai_l1) ? 0U : CACHES) |
+			 (p->peak_l2_gbps > 0 || p->peak_l1_gbps > 0 ? LEVELS : 0U);
 	}
 	given |= parts ? PART : STEP | (counters ? TWIN : PLAIN);
 	for (size_t i = 0; i < RFL_POINT_NCOLUMNS; i++)
@@ -252,13 +261,17 @@ struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
 		rfl_table_number_rows(t, "data-point");
 
 	list_both(points, &sources);
-	rfl_table_note(t, "%s; %s; attainable = min(FLOP/byte x bandwidth, compute)",
-		       rfl_buf_str(&sources),
-		       parts            ? "times and GFLOP/s are those of the profiled launches"
-		       : given & TOKENS ? "step, tokens/s and GFLOP/s are over the whole window"
-					: "step, samples/s and GFLOP/s are over the whole window");
-	rfl_buf_fini(&sources);
-	if (counters && !parts)
+	rfl_table_note(
+		t, "%s; %s; attainable = min(FLOP/byte x bandwidth, compute)%s",
+		rfl_buf_str(&sources),
+		rfl_text_same(points->n ? points->points->flops_source : NULL, RFL_POINT_OF_TABLE)
+			? "all rates are from the table"
+		: parts          ? "times and GFLOP/s are of the profiled launches"
+		: given & TOKENS ? "step, tokens/s and GFLOP/s are over the whole window"
+		: given & RUNS   ? "step, samples/s and GFLOP/s are over the whole window"
+				 : "times and GFLOP/s are of the whole profile",
+		given & LEVELS ? ", of the nearest level" : "");
+	if (counters && !parts && given & RUNS)
 		rfl_table_note(t, "unfused: FLOP/byte counted from the network; measured: FLOPs "
 				  "and bytes from counters; FLOPs x: measured / counted FLOPs; "
 				  "Bytes x: measured / compulsory bytes");
@@ -284,7 +297,7 @@ struct rfl_table *rfl_points_summary(const struct rfl_points *points, bool peopl
 {
 	const struct rfl_point *first = points->points;
 	unsigned given = people ? rate_of(points) : SAMPLES | ALL | MODES | LAYOUTS;
-	struct rfl_buf sources = { .len = 0 };
+	RFL_AUTO(buf) sources = { .len = 0 };
 	struct rfl_table *t;
 	size_t lower = 0;
 
@@ -303,14 +316,13 @@ struct rfl_table *rfl_points_summary(const struct rfl_points *points, bool peopl
 		       "%s/s over the whole window: mean and sample standard deviation of n "
 		       "repeats; GFLOP/s at this rate; %s",
 		       given & TOKENS ? "tokens" : "samples", rfl_buf_str(&sources));
-	rfl_buf_fini(&sources);
 	rfl_table_note(t,
 		       "%% of roof: of min(FLOP/byte x bandwidth, compute); Bound: what limits the "
 		       "point; neither: below %d %% of the roof",
 		       RFL_VERDICT_EXPLAINS);
 	if (lower)
 		rfl_table_note(t,
-			       "FLOP/byte of %zu point%s is a lower bound, attained / bandwidth: "
+			       "FLOP/byte of %zu point%s is a lower bound, achieved / bandwidth: "
 			       "on the roof by construction",
 			       lower, lower == 1 ? "" : "s");
 	return t;

@@ -24,7 +24,8 @@ const char *rfl_report__name(const struct rfl_report *r, struct rfl_page *page,
 	static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 						    RFL_LEDGER_AT_precision };
 	const struct rfl_repeats_config *all = r->repeats->configs, *end = all + r->repeats->n;
-	struct rfl_buf facts = { .len = 0 }, out = { .len = 0 };
+	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) facts = { .len = 0 };
 	struct rfl_report_work *w = r->work;
 
 	if (!w->first || c < w->first || c >= w->end) {
@@ -44,7 +45,6 @@ const char *rfl_report__name(const struct rfl_report *r, struct rfl_page *page,
 	rfl_facts_apart_put(&w->apart, c->row, &facts);
 	rfl_buf_puts(&out, facts.len ? ", " : "");
 	rfl_variant_say(rfl_buf_str(&facts), &out);
-	rfl_buf_fini(&facts);
 	return rfl_page_keep(page, &out);
 }
 
@@ -66,10 +66,7 @@ const char *rfl_report__step_name(struct rfl_page *page, const struct rfl_point 
 
 size_t rfl_report__env(struct rfl_texts *envs, const char *env)
 {
-	size_t number = 0;
-
-	(void)!rfl_texts_put(envs, env ? env : "", &number);
-	return number;
+	return rfl_texts_put(envs, env ? env : "");
 }
 
 /* ---- what is missing ---- */
@@ -108,7 +105,7 @@ bool rfl_report__have_points(const struct rfl_report *r, struct rfl_page *page)
 				  "points in %s: 'roofline points' writes one for each "
 				  "configuration that has a successful run",
 				  r->points_path);
-	else if (!r->points)
+	else if (!r->points && !r->parts)
 		(void)rfl_report__have(r, page, NULL, "points of whole steps", "--points",
 				       "roofline points --metrics logs/metrics.csv --peaks "
 				       "peaks.json --output roofline_points.csv");
@@ -218,7 +215,7 @@ static const struct section project_sections[] = {
 	{ PART, "Files", NULL, rfl_report__files },
 };
 
-/* Also those of attention. */
+/* Also of attention. */
 static const struct section lm_sections[] = {
 	{ SECTION, "Summary", NULL, rfl_report__summary },
 	{ SECTION, "Design", NULL, rfl_report__design },
@@ -275,7 +272,7 @@ static const struct {
 		KIND("Attention: time, memory and roofline", lm_sections,
 		     "runs of the attention benchmark", "roofline bench attention"),
 	[RFL_REPORT_TRAINING] =
-		KIND("Training to accuracy", training_sections, "trainings", "roofline train"),
+		KIND("Training to accuracy", training_sections, "training runs", "roofline train"),
 };
 
 /* A section that has nothing to show is omitted with its heading. */
@@ -307,37 +304,27 @@ static json_t *words_of_bounds(void)
 	return all;
 }
 
-/* The bandwidth of a level that all cores share, in GB/s; NaN: not in the file. */
-static double bandwidth_of(const struct rfl_peaks_env *env, const char *level)
-{
-	for (size_t i = 0; env && i < env->nlevels; i++) {
-		const struct rfl_peak_level *l = &env->levels[i];
-
-		if (rfl_text_same(l->level, level) && rfl_peak_usable(&l->peak) &&
-		    !(rfl_text_same(l->scope, "core") && env->units > 1))
-			return l->peak.value / 1e9;
-	}
-	return NAN;
-}
-
 /* The verdicts on a point under the bandwidth of each level of memory. */
-static json_t *verdicts_of(const struct rfl_point *p, const struct rfl_peaks_env *env)
+static json_t *verdicts_of(const struct rfl_point *p)
 {
 	const struct {
 		const char *level;
-		double ai;
-	} levels[] = { { "DRAM", p->ai }, { "L2", p->ai_l2 }, { "L1", p->ai_l1 } };
+		double ai, gbps;
+	} levels[] = { { "DRAM", p->ai, p->peak_gbps },
+		       { "L2", p->ai_l2, p->peak_l2_gbps },
+		       { "L1", p->ai_l1, p->peak_l1_gbps } };
 	json_t *all = json_object();
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++) {
 		struct rfl_point at = *p;
 		struct rfl_point_verdict v;
 
+		at.ai_l2 = at.ai_l1 = NAN;
 		if (i > 0) {
 			at.ai = levels[i].ai;
 			at.ai_lo = at.ai_hi = at.uncertainty = NAN;
 			at.bound = at.bytes_source = at.verdict = NULL;
-			at.peak_gbps = bandwidth_of(env, levels[i].level);
+			at.peak_gbps = levels[i].gbps;
 		}
 		v = rfl_point_verdict(&at);
 		if (v.bound != RFL_BOUND_UNKNOWN && v.roof != RFL_BOUND_UNKNOWN && levels[i].ai > 0)
@@ -352,10 +339,10 @@ static json_t *verdicts_of(const struct rfl_point *p, const struct rfl_peaks_env
 
 /* A point as a JSON object with the known columns. Texts may contain invalid UTF-8, which the
  * writer replaces. */
-static json_t *point_of(const struct rfl_point *p, const struct rfl_peaks_env *env)
+static json_t *point_of(const struct rfl_point *p)
 {
 	json_t *o = json_object();
-	struct rfl_buf words = { .len = 0 };
+	RFL_AUTO(buf) words = { .len = 0 };
 
 	rfl_variant_say(p->variant, &words);
 	for (size_t i = 0; i < RFL_POINT_NCOLUMNS; i++) {
@@ -371,12 +358,11 @@ static json_t *point_of(const struct rfl_point *p, const struct rfl_peaks_env *e
 					     ? json_integer(*rfl_field_int_at(f, p))
 					     : rfl_json_real(*rfl_field_real_at(f, p)));
 	}
-	rfl_buf_fini(&words);
-	rfl_json_put(&o, "verdicts", verdicts_of(p, env));
+	rfl_json_put(&o, "verdicts", verdicts_of(p));
 	return o;
 }
 
-/* The name of a file without its folder, and its hash. */
+/* The name of a file without its directory, and its hash. */
 static json_t *file_of(const char *path, const char *hash)
 {
 	/* a name may contain invalid UTF-8, which the writer replaces */
@@ -403,11 +389,10 @@ static void add_data(const struct rfl_report *r, struct rfl_page *page)
 	for (size_t l = 0; l < RFL_ARRAY_LEN(lists); l++)
 		for (size_t i = 0; i < lists[l]->n; i++) {
 			const struct rfl_point *p = &lists[l]->points[i];
-			json_t *o = point_of(p, r->peaks ? rfl_peaks_find(r->peaks, p->env) : NULL);
+			json_auto_t *o = point_of(p);
 
 			rfl_buf_puts(&page->data, n++ ? ", " : "");
 			rfl_json_write_line(&page->data, o);
-			json_decref(o);
 		}
 	rfl_buf_puts(&page->data, "]}");
 }
@@ -440,8 +425,9 @@ enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, 
 			kinds[r->kind].runs, kinds[r->kind].command);
 	if (nothing)
 		return rfl_fail(err, RFL_EMISSING, 0,
-				"nothing to report: no runs, points, ceilings or counts; name "
-				"files with --metrics, --points, --peaks or --complexity-json");
+				"nothing to report: no runs, points, ceilings or counts; create "
+				"them with 'roofline run', 'roofline peaks measure' and 'roofline "
+				"points', or name files with --metrics, --points and --peaks");
 	(void)snprintf(generator, sizeof(generator), "roofline %s", r->version);
 	page = rfl_page_new(r->format, r->title ? r->title : kinds[r->kind].title, generator);
 	of.work = rfl_arena_array(page->arena, 1, sizeof(*of.work));

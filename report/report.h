@@ -21,7 +21,7 @@ enum rfl_report_kind {
 	RFL_REPORT_PROJECT,   /**< in the order of a graded project, with questions to the author */
 	RFL_REPORT_LM,        /**< language models */
 	RFL_REPORT_ATTENTION, /**< the attention benchmark */
-	RFL_REPORT_TRAINING,  /**< trainings to accuracy */
+	RFL_REPORT_TRAINING,  /**< training runs to accuracy */
 };
 /** Their names, and NULL; for an option. */
 extern const char *const rfl_report_kinds[];
@@ -39,7 +39,7 @@ struct rfl_report_file {
 
 /** A figure that 'roofline plot' drew. */
 struct rfl_report_picture {
-	const char *name; /**< of the file, without its folder */
+	const char *name; /**< of the file, without its directory */
 	struct rfl_buf file;
 };
 
@@ -70,7 +70,6 @@ struct rfl_report {
 	size_t nenvs;
 	const struct rfl_report_picture *pictures; /**< in the format of the page, or PNG */
 	size_t npictures;
-	const char *data_dir; /**< folder with fonts/, for charts; NULL: fonts of the system */
 	const struct rfl_report_file *files;
 	size_t nfiles;
 	struct rfl_report_work *work; /**< made by rfl_report_build() for its sections */

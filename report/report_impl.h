@@ -16,13 +16,13 @@
 /** What the sections share; in the arena of the page. */
 struct rfl_report_work {
 	/** The last configuration of rfl_report__name() and those next to it with the same
-	 * environment, model and precision, with the facts that differ between them. */
+	 * environment, model and precision, with the fields that differ between them. */
 	const struct rfl_repeats_config *first, *end;
 	struct rfl_facts_apart apart;
 	/** The points and parts that figures show: of more than RFL_REPORT_DRAWN, every n-th. */
 	struct rfl_points steps, parts;
 	struct rfl_sweep *sweep;         /**< of a report on language models or attentions */
-	struct rfl_trainings *trainings; /**< of a report on trainings */
+	struct rfl_trainings *trainings; /**< of a report on training runs */
 	size_t nmissing, cap;
 	const char **missing; /**< what the report lacks and how to get it */
 };
@@ -40,7 +40,7 @@ bool rfl_report__have_points(const struct rfl_report *r, struct rfl_page *page);
 	rfl_report__have((r), (page), (r)->peaks, "ceilings of the machines", "--peaks", \
 			 "roofline peaks measure --env NAME --output peaks.json")
 
-/** "resnet50 fp32 bs4 on lab_cpu, layout nhwc": the facts that distinguish a configuration. */
+/** "resnet50 fp32 bs4 on lab_cpu, layout nhwc": the fields that distinguish a configuration. */
 const char *rfl_report__name(const struct rfl_report *r, struct rfl_page *page,
 			     const struct rfl_repeats_config *c);
 /** The same of a point, without its part. */
@@ -67,16 +67,15 @@ static inline const char *plural(size_t n)
 const char *rfl_report__beside(const struct rfl_report *r, struct rfl_page *page,
 			       const struct rfl_run *run, const char *folder);
 
-/** Draw charts of the runs with gnuplot and append them: one, or one for each environment with from
- * `least` to `most` configurations that ran. If gnuplot fails, the list of what is missing has the
- * reason.
+/** Draw charts of the runs and append them: one, or one for each environment with from `least` to
+ * `most` configurations that ran. The list of what is missing has the reason why one is not drawn.
  * @param kind  a name of rfl_chart_kinds */
 void rfl_report__charts(const struct rfl_report *r, struct rfl_page *page, const char *kind,
 			size_t least, size_t most, const char *caption);
 
 /** The configurations of the ledger as a sweep, in the arena of the page. */
 struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_page *page);
-/** The trainings of the ledger, likewise. */
+/** The training runs of the ledger, likewise. */
 struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, struct rfl_page *page);
 
 /** A section, without its heading. */

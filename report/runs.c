@@ -1,13 +1,13 @@
 /*
- * runs.c - tables for a summary of repeats and for a comparison. CSV and JSON have every fact;
- * other formats have the facts that name a configuration and those that vary. Also writes a summary
- * as Markdown with one column per repeat.
+ * runs.c - tables for a summary of repeats and for a comparison. CSV and JSON have every field;
+ * other formats have the fields that name a configuration and those that vary. Also writes a
+ * summary as Markdown with one column per repeat.
  */
 #include "report/runs.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -49,7 +49,7 @@ struct summary {
 static const struct rfl_column of_summary[] = {
 	RFL_COLUMN(TEXT, OF, config_hash, "config_hash", "Hash", .when = FOR_PROGRAMS),
 	RFL_COLUMN(TEXT, OF, metric, "metric", "Metric", .when = FOR_PROGRAMS),
-	RFL_COLUMN(INT, OF, c.n, "n", "n"),
+	RFL_COLUMN(INT, OF, c.stats.n, "n", "n"),
 	RFL_COLUMN(REAL, OF, c.stats.mean, "mean", "Mean", .digits = 5),
 	RFL_COLUMN(REAL, OF, c.stats.std, "std", "Std", .digits = 5),
 	RFL_COLUMN(REAL, OF, c.stats.median, "median", "Median", .digits = 5, .when = FOR_PROGRAMS),
@@ -131,12 +131,14 @@ struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people, co
 	struct rfl_column columns[RFL_FACTS_MAX + RFL_ARRAY_LEN(of_summary)];
 	struct rfl_facts_apart apart = { .first = { NULL } };
 	unsigned given = people ? FOR_PEOPLE : FOR_PROGRAMS | EFFICIENCY;
-	struct rfl_buf flags = { .len = 0 }, run_flags = flags, values = flags;
+	RFL_AUTO(buf) flags = { .len = 0 };
+	RFL_AUTO(buf) run_flags = { .len = 0 };
+	RFL_AUTO(buf) values = { .len = 0 };
 	char number[RFL_NUM_MAX];
 	struct rfl_table *t;
 	size_t n = 0;
 
-	/* People see the facts that name a configuration and those that vary, programs all that
+	/* People see the fields that name a configuration and those that vary, programs all that
 	 * identify its speed. */
 	for (size_t i = 0; i < r->n; i++) {
 		rfl_facts_apart_add(&apart, r->configs[i].row);
@@ -179,9 +181,6 @@ struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people, co
 
 		rfl_table_add(t, &row, 1, sizeof(row));
 	}
-	rfl_buf_fini(&flags);
-	rfl_buf_fini(&run_flags);
-	rfl_buf_fini(&values);
 	rfl_table_note(t,
 		       "%s; Std: sample standard deviation; CI95: interval of the mean, from "
 		       "Student's t; Drift: change from first to last repeat",
@@ -225,7 +224,7 @@ static const struct rfl_column of_comparison[] = {
 };
 #undef OF
 
-/* The row that is shown: with `by`, that of the other value. */
+/* The row that is shown: with `by`, the row of the other value. */
 static const struct rfl_ledger_row *row_of(const struct rfl_comparison *c,
 					   const struct rfl_compared *p)
 {
@@ -257,8 +256,8 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	return varies;
 }
 
-/* The values of a fact in the runs of a side: "5.10, 6.1". Only a fact that identifies nothing can
- * have several. "": unknown. */
+/* The values of a field in the runs of a side: "5.10, 6.1". Only a field that identifies nothing
+ * can have several. "": unknown. */
 static const char *values_of(const struct rfl_repeats_config *side, const struct rfl_fact *f,
 			     char number[RFL_NUM_MAX], struct rfl_buf *out)
 {
@@ -282,9 +281,9 @@ static const char *values_of(const struct rfl_repeats_config *side, const struct
 	}
 }
 
-/* Write "threads 2 -> 4" if a fact other than `by` is known on both sides of a pair and differs.
+/* Write "threads 2 -> 4" if a field other than `by` is known on both sides of a pair and differs.
  * micro_batch follows from batch and accum; the speed of a burst does not depend on what identifies
- * a training. @return whether it does */
+ * a training run. @return whether it does */
 static bool put_difference(const struct rfl_comparison *c, const struct rfl_compared *p,
 			   const struct rfl_fact *f, struct rfl_buf *out)
 {
@@ -306,14 +305,13 @@ static bool put_difference(const struct rfl_comparison *c, const struct rfl_comp
 	return differs;
 }
 
-/* Writes one line per fact: "differs: threads 2 -> 4 (9 of 9)". */
+/* Writes one line per field: "differs: threads 2 -> 4 (9 of 9)". */
 static void note_differences(struct rfl_table *t, const struct rfl_comparison *c)
 {
-	struct rfl_buf first, text;
+	RFL_AUTO(buf) text = { .len = 0 };
+	RFL_AUTO(buf) first = { .len = 0 };
 	size_t pairs = 0;
 
-	rfl_buf_init(&first, 0);
-	rfl_buf_init(&text, 0);
 	for (size_t i = 0; i < c->n; i++)
 		pairs += c->pairs[i].a && c->pairs[i].b;
 	for (size_t k = 0; k < rfl_nfacts; k++) {
@@ -333,8 +331,6 @@ static void note_differences(struct rfl_table *t, const struct rfl_comparison *c
 			rfl_table_note(t, "differs: %s (%zu of %zu%s)", rfl_buf_str(&first), n,
 				       pairs, alike ? "" : ", in several ways; first shown");
 	}
-	rfl_buf_fini(&first);
-	rfl_buf_fini(&text);
 }
 
 struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool people,
@@ -344,7 +340,7 @@ struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool peop
 	/* rate B : A divided by batch B : A; for a time per step, the ratio itself */
 	const bool scaling = c->by && c->by->column == RFL_LEDGER_AT_batch && c->metric->speed > 0;
 	char numbers[2][RFL_NUM_MAX];
-	struct rfl_buf differences = { .len = 0 };
+	RFL_AUTO(buf) differences = { .len = 0 };
 	struct rfl_table *t;
 	size_t n = 0;
 
@@ -391,14 +387,13 @@ struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool peop
 		row.differences = words_of(&differences);
 		rfl_table_add(t, &row, 1, sizeof(row));
 	}
-	rfl_buf_fini(&differences);
 	rfl_table_note(t,
-		       "A: %s; B: %s; %s, geometric means; B : A is the speed of B over that of A, "
-		       "with its 95 %% interval; threshold %g %%",
+		       "A: %s; B: %s; %s, geometric means; B : A is the speed of B divided by the "
+		       "speed of A, with its 95 %% interval; threshold %g %%",
 		       names[0], names[1], c->metric->title, 100 * c->threshold);
 	if (scaling)
-		rfl_table_note(t, "Scaling: B : A of the rate per sample of the batch; 1: the rate "
-				  "grows like the batch; batch A / batch B: it does not grow");
+		rfl_table_note(t, "Scaling: B : A divided by batch B / batch A; 1: the rate grows "
+				  "like the batch; batch A / batch B: it does not grow");
 	if (c->unknown)
 		rfl_table_note(t, "skipped %zu configuration%s without %s", c->unknown,
 			       c->unknown == 1 ? "" : "s", c->by->name);
@@ -551,7 +546,7 @@ static void put_block(const struct rfl_repeats_config *configs, size_t n, struct
 	const struct rfl_repeats_config **same = rfl_arena_array(page->arena, n, sizeof(*same));
 	bool *done = rfl_arena_array(page->arena, n, sizeof(*done));
 	struct rfl_facts_apart apart = { .first = { NULL } };
-	struct rfl_buf words = { .len = 0 };
+	RFL_AUTO(buf) words = { .len = 0 };
 
 	for (size_t i = 0; i < n; i++)
 		rfl_facts_apart_add(&apart, configs[i].row);
@@ -580,7 +575,6 @@ static void put_block(const struct rfl_repeats_config *configs, size_t n, struct
 				 words.len ? ", " : "", rfl_buf_str(&words));
 		rfl_page_table(page, "", values_table(same, nsame, NULL, page));
 	}
-	rfl_buf_fini(&words);
 }
 
 static void put_lines(const char *lines, struct rfl_page *page)
@@ -596,8 +590,7 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 {
 	static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 						    RFL_LEDGER_AT_precision };
-	struct rfl_page *page = rfl_page_new(RFL_FORMAT_MD, "Repeats of each configuration", "");
-	enum rfl_rc rc;
+	RFL_AUTOPTR(page) page = rfl_page_new(RFL_FORMAT_MD, "Repeats of each configuration", "");
 
 	rfl_page_para(page,
 		      "Values are %s; Run N is the repeat with this number or, if runs have no "
@@ -615,7 +608,5 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 		put_lines(more, page);
 		put_lines(rfl_buf_str(&r->notes), page);
 	}
-	rc = rfl_page_write(page, out, err);
-	rfl_page_free(page);
-	return rc;
+	return rfl_page_write(page, out, err);
 }

@@ -6,8 +6,8 @@
 #include "report/page.h"
 #include "roofline/points.h"
 
-/* The tables below are the caller's. @param people  false: with every fact, as CSV or JSON; true:
- * with the facts that name a configuration and those that vary. */
+/* The tables below are the caller's. @param people  false: with every field, as CSV or JSON; true:
+ * with the fields that name a configuration and those that vary. */
 
 /** A summary, with the notes and the lines of `more`. */
 struct rfl_table *rfl_repeats_table(const struct rfl_repeats *r, bool people,
@@ -32,7 +32,7 @@ struct rfl_table *rfl_comparison_table(const struct rfl_comparison *c, bool peop
 struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people) RFL_WARN_UNUSED;
 
 /** The main columns of whole steps: rate with its spread, GFLOP/s, FLOP/byte, share of the roof,
- * bound. Points of parts are left out. */
+ * bound. Points of parts are omitted. */
 struct rfl_table *rfl_points_summary(const struct rfl_points *points, bool people) RFL_WARN_UNUSED;
 
 #endif

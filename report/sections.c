@@ -28,14 +28,16 @@ struct design {
 	size_t nbatches;
 	int64_t configs, wanted, done, failed;
 };
-#define OF struct design
 static const struct rfl_column of_design[] = {
-	{ TEXT(OF, env, "Environment") },       { TEXT(OF, model, "Model") },
-	{ TEXT(OF, precision, "Precision") },   { TEXT(OF, batches, "Batch sizes") },
-	{ INT(OF, configs, "Configurations") }, { INT(OF, wanted, "Runs planned"), .when = 1 },
-	{ INT(OF, done, "Runs done") },         { INT(OF, failed, "Failed") },
+	{ TEXT(struct design, env, "Environment") },
+	{ TEXT(struct design, model, "Model") },
+	{ TEXT(struct design, precision, "Precision") },
+	{ TEXT(struct design, batches, "Batch sizes") },
+	{ INT(struct design, configs, "Configurations") },
+	{ INT(struct design, wanted, "Runs planned"), .when = 1 },
+	{ INT(struct design, done, "Runs done") },
+	{ INT(struct design, failed, "Failed") },
 };
-#undef OF
 
 /* Find or add the row of a configuration, and count its batch size. */
 static struct design *design_of(struct rfl_page *page, struct design *rows, size_t *n,
@@ -96,12 +98,12 @@ static void design_table(const struct rfl_report *r, struct rfl_page *page)
 	rfl_page_table(page, "Models, precisions and batch sizes", t);
 }
 
-/* "mode train, layout nhwc, ...": the facts that all runs share. */
+/* "mode train, layout nhwc, ...": the fields that all runs share. */
 static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool sequences = r->kind == RFL_REPORT_LM || r->kind == RFL_REPORT_ATTENTION;
 	struct rfl_facts_apart apart = { .first = { NULL } };
-	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) out = { .len = 0 };
 	char number[RFL_NUM_MAX];
 
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++)
@@ -121,7 +123,6 @@ static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 	}
 	if (out.len)
 		rfl_page_para(page, "The same in all runs: %s.", rfl_buf_str(&out));
-	rfl_buf_fini(&out);
 }
 
 void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
@@ -154,20 +155,20 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 	same_in_all(r, page);
 	if (m && r->coverage->foreign)
 		rfl_page_para(page,
-			      "%zu row%s of the ledger belong%s to no cell of the matrix; the "
-			      "table above does not count %s, the sections below do.",
+			      "%zu row%s of the ledger belong%s to no configuration of the matrix; "
+			      "the table above does not count %s, the sections below do.",
 			      r->coverage->foreign, plural(r->coverage->foreign),
 			      r->coverage->foreign == 1 ? "s" : "",
 			      r->coverage->foreign == 1 ? "it" : "them");
 	if (!m || r->coverage->done == r->coverage->nruns)
 		return;
 	left = r->coverage->missing + r->coverage->failed;
-	rfl_page_para(
-		page,
-		"%zu run%s missing or failed; 'roofline matrix run %s%s' runs %s, with the folder "
-		"of the ledger as --log-dir or, if another program wrote the ledger, as --done-in:",
-		left, left == 1 ? " is" : "s are", m->path,
-		r->coverage->failed ? " --retry-failed" : "", left == 1 ? "it" : "them");
+	rfl_page_para(page,
+		      "%zu run%s missing or failed; 'roofline matrix run %s%s' runs %s, with the "
+		      "directory of the ledger as --log-dir or, if another program wrote the "
+		      "ledger, as --done-in:",
+		      left, left == 1 ? " is" : "s are", m->path,
+		      r->coverage->failed ? " --retry-failed" : "", left == 1 ? "it" : "them");
 	for (size_t i = 0; i < r->coverage->nruns && named < RUNS_NAMED; i++) {
 		const struct rfl_matrix_run *run = &r->coverage->runs[i];
 
@@ -217,7 +218,7 @@ void rfl_report__environment(const struct rfl_report *r, struct rfl_page *page)
 /* One command per configuration, of its first run. */
 void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) out = { .len = 0 };
 
 	if (r->matrix)
 		rfl_buf_printf(&out, "roofline matrix run %s\n", r->matrix->path);
@@ -231,16 +232,18 @@ void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 		if (c->n == 0 || !rfl_runs_row(r->runs, c->runs[0].run)->run_id)
 			continue; /* failed, or run by another program */
 		rfl_run_command(rfl_runs_row(r->runs, c->runs[0].run), &out);
+		if (c->n > 1)
+			rfl_buf_printf(&out, " # %zu times", c->n);
 		rfl_buf_putc(&out, '\n');
 	}
 	rfl_buf_puts(&out, r->command);
-	rfl_page_para(page, "One command per configuration, without options that have their "
-			    "default. They write to the folder logs, or to the one of --log-dir. "
-			    "Commands of runs of an older version are reconstructed from the "
-			    "columns of the ledger, and lack what these do not have, such as the "
-			    "folder of the data (--data). The last command writes this report.");
+	rfl_page_para(page,
+		      "One command per configuration, without options that have their default; a "
+		      "comment shows how often it was run. They write to the directory logs, or to the one of --log-dir. Commands of "
+		      "runs of an older version are reconstructed from the columns of the ledger, "
+		      "and lack what these do not have, such as the directory of the data "
+		      "(--data). The last command writes this report.");
 	rfl_page_text(page, RFL_BLOCK_CODE, "%s", rfl_buf_str(&out));
-	rfl_buf_fini(&out);
 }
 
 /* ---- complexity ---- */
@@ -253,23 +256,21 @@ struct cost {
 	double ai[RFL_FUSION_COUNT]; /* of a training step */
 	double state, saved, memory; /* of a training step, in bytes */
 };
-#define OF struct cost
 static const struct rfl_column of_costs[] = {
-	{ TEXT(OF, model, "Model") },
-	{ TEXT(OF, input, "Input") },
-	{ INT(OF, params, "Parameters (M)"), .scale = 1e6, .decimals = 2 },
-	{ REAL(OF, macs, "Forward GMACs", 1e9) },
-	{ REAL(OF, flops, "Forward GFLOPs", 1e9) },
-	{ REAL(OF, train_flops, "Training GFLOPs", 1e9) },
-	{ INT(OF, batch, "Batch") },
-	{ REAL(OF, ai[RFL_FUSION_UNFUSED], "FLOP/byte unfused", 1), .digits = 3 },
-	{ REAL(OF, ai[RFL_FUSION_FUSED], "fused", 1), .digits = 3 },
-	{ REAL(OF, ai[RFL_FUSION_COMPULSORY], "compulsory", 1), .digits = 3 },
-	{ REAL(OF, state, "Weights and optimizer (GiB)", GIB), .digits = 3 },
-	{ REAL(OF, saved, "Activations (GiB)", GIB), .digits = 3 },
-	{ REAL(OF, memory, "Peak memory (GiB)", GIB), .digits = 3 },
+	{ TEXT(struct cost, model, "Model") },
+	{ TEXT(struct cost, input, "Input") },
+	{ INT(struct cost, params, "Parameters (M)"), .scale = 1e6, .decimals = 2 },
+	{ REAL(struct cost, macs, "Forward GMACs", 1e9) },
+	{ REAL(struct cost, flops, "Forward GFLOPs", 1e9) },
+	{ REAL(struct cost, train_flops, "Training GFLOPs", 1e9) },
+	{ INT(struct cost, batch, "Batch") },
+	{ REAL(struct cost, ai[RFL_FUSION_UNFUSED], "FLOP/byte unfused", 1), .digits = 3 },
+	{ REAL(struct cost, ai[RFL_FUSION_FUSED], "fused", 1), .digits = 3 },
+	{ REAL(struct cost, ai[RFL_FUSION_COMPULSORY], "compulsory", 1), .digits = 3 },
+	{ REAL(struct cost, state, "Weights and optimizer (GiB)", GIB), .digits = 3 },
+	{ REAL(struct cost, saved, "Activations (GiB)", GIB), .digits = 3 },
+	{ REAL(struct cost, memory, "Peak memory (GiB)", GIB), .digits = 3 },
 };
-#undef OF
 
 /* The number at a path of keys; NaN: absent. */
 static double number_at(const json_t *from, const char *const *keys)
@@ -350,7 +351,7 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 		"roofline complexity --models MODEL... --batch-sizes N... --output-dir DIR");
 	rfl_table_note(t,
 		       "Counted from the networks, not measured. MACs and FLOPs are per sample, 2 "
-		       "FLOPs per MAC, convolutions and matrix products only. FLOP/byte and memory "
+		       "FLOPs per MAC, convolutions and matmuls only. FLOP/byte and memory "
 		       "are of a training step of the batch in %s with the optimizer %s ('roofline "
 		       "complexity --optimizer').",
 		       precision ? precision : "an unknown precision",
@@ -365,7 +366,7 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 		if (optimizer && r->repeats->configs[i].row->optimizer &&
 		    strcmp(optimizer, r->repeats->configs[i].row->optimizer) != 0) {
 			rfl_page_para(page,
-				      "The memory is that of %s, but %s was trained with %s: "
+				      "The memory was computed for %s, but %s was trained with %s: "
 				      "create the file again with --optimizer %s.",
 				      optimizer, r->repeats->configs[i].row->model,
 				      r->repeats->configs[i].row->optimizer,
@@ -409,17 +410,15 @@ struct phases {
 	const char *name;
 	struct rfl_step_time time;
 };
-#define OF struct phases
 static const struct rfl_column of_phases[] = {
-	{ TEXT(OF, name, "Configuration") },
-	{ REAL(OF, time.phase_ms[RFL_TIMED_DATA_WAIT], "Wait for data (ms)", 1) },
-	{ REAL(OF, time.phase_ms[RFL_TIMED_UPLOAD], "Upload (ms)", 1) },
-	{ REAL(OF, time.phase_ms[RFL_TIMED_FORWARD], "Forward (ms)", 1) },
-	{ REAL(OF, time.phase_ms[RFL_TIMED_BACKWARD], "Backward (ms)", 1) },
-	{ REAL(OF, time.phase_ms[RFL_TIMED_OPTIMIZER], "Optimizer (ms)", 1) },
-	{ REAL(OF, time.step_s, "Step (ms)", 1e-3) },
+	{ TEXT(struct phases, name, "Configuration") },
+	{ REAL(struct phases, time.phase_ms[RFL_TIMED_DATA_WAIT], "Wait for data (ms)", 1) },
+	{ REAL(struct phases, time.phase_ms[RFL_TIMED_UPLOAD], "Upload (ms)", 1) },
+	{ REAL(struct phases, time.phase_ms[RFL_TIMED_FORWARD], "Forward (ms)", 1) },
+	{ REAL(struct phases, time.phase_ms[RFL_TIMED_BACKWARD], "Backward (ms)", 1) },
+	{ REAL(struct phases, time.phase_ms[RFL_TIMED_OPTIMIZER], "Optimizer (ms)", 1) },
+	{ REAL(struct phases, time.step_s, "Step (ms)", 1e-3) },
 };
-#undef OF
 
 void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 {
@@ -540,20 +539,18 @@ struct counted {
 	int64_t steps;
 	double time, flops, bytes, ai, coverage;
 };
-#define OF struct counted
 static const struct rfl_column of_counters[] = {
-	{ TEXT(OF, label, "Run") },
-	{ TEXT(OF, source, "Source") },
-	{ TEXT(OF, device, "Device") },
-	{ INT(OF, steps, "Steps") },
-	{ REAL(OF, time, "Time (ms)", 1e-3) },
-	{ REAL(OF, flops, "GFLOP", 1e9) },
-	{ REAL(OF, bytes, "DRAM (GB)", 1e9) },
-	{ REAL(OF, ai, "FLOP/byte", 1), .digits = 3 },
-	{ REAL(OF, coverage, "Coverage %", 0.01), .digits = 3 },
-	{ TEXT(OF, validity, "Validity of FLOPs") },
+	{ TEXT(struct counted, label, "Run") },
+	{ TEXT(struct counted, source, "Source") },
+	{ TEXT(struct counted, device, "Device") },
+	{ INT(struct counted, steps, "Steps") },
+	{ REAL(struct counted, time, "Time (ms)", 1e-3) },
+	{ REAL(struct counted, flops, "GFLOP", 1e9) },
+	{ REAL(struct counted, bytes, "DRAM (GB)", 1e9) },
+	{ REAL(struct counted, ai, "FLOP/byte", 1), .digits = 3 },
+	{ REAL(struct counted, coverage, "Coverage %", 0.01), .digits = 3 },
+	{ TEXT(struct counted, validity, "Validity of FLOPs") },
 };
-#undef OF
 
 /* Whether points have measured values, although their file is not among the inputs. */
 static bool has_counters(const struct rfl_points *points)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "base/text.h"
 #include "report/accumulate.h"
 #include "report/sweep.h"
@@ -84,7 +83,7 @@ struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_p
 	return s;
 }
 
-/* If there are no runs, say how to measure some. */
+/* If there are no runs, explain how to measure some. */
 static bool have_runs(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool lm = r->kind == RFL_REPORT_LM;
@@ -212,7 +211,7 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 	} settings[] = {
 		{ RFL_SWEEP_BY_PRECISION, "Precision" },
 		{ RFL_SWEEP_BY_GRAPH, "Compiled (CUDA graph)" },
-		{ RFL_SWEEP_BY_ATTENTION, "Form of attention" },
+		{ RFL_SWEEP_BY_ATTENTION, "Attention implementation" },
 		{ RFL_SWEEP_BY_WARMUP, "Warm-up" },
 	};
 	const size_t first = page->n;

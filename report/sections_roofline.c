@@ -24,20 +24,18 @@ struct ceiling {
 	double giga, of_sheet, spread;
 	int64_t threads;
 };
-#define OF struct ceiling
 static const struct rfl_column of_ceilings[] = {
-	{ TEXT(OF, env, "Environment") },
-	{ TEXT(OF, cell, "Ceiling") },
-	{ REAL(OF, giga, "Value", 1) },
-	{ TEXT(OF, unit, "Unit") },
-	{ TEXT(OF, status, "Status") },
-	{ REAL(OF, of_sheet, "% of data sheet", 0.01), .digits = 3 },
-	{ REAL(OF, spread, "Above median %", 0.01), .digits = 2 },
-	{ INT(OF, threads, "Threads") },
-	{ TEXT(OF, how, "Kernel, source or reason") },
-	{ TEXT(OF, at, "Measured at") },
+	{ TEXT(struct ceiling, env, "Environment") },
+	{ TEXT(struct ceiling, cell, "Ceiling") },
+	{ REAL(struct ceiling, giga, "Value", 1) },
+	{ TEXT(struct ceiling, unit, "Unit") },
+	{ TEXT(struct ceiling, status, "Status") },
+	{ REAL(struct ceiling, of_sheet, "% of data sheet", 0.01), .digits = 3 },
+	{ REAL(struct ceiling, spread, "Above median %", 0.01), .digits = 2 },
+	{ INT(struct ceiling, threads, "Threads") },
+	{ TEXT(struct ceiling, how, "Kernel, source or reason") },
+	{ TEXT(struct ceiling, at, "Measured at") },
 };
-#undef OF
 
 static void add_ceiling(struct rfl_table *t, const struct rfl_peaks_env *env, const char *cell,
 			const char *unit, const struct rfl_peak *p)
@@ -107,24 +105,30 @@ static void carry_data(const struct rfl_report *r, const struct rfl_plot_input *
 	json_decref(carried.options);
 }
 
-/* Of the attention benchmark, as trajectories over the context length. */
+static const char *const figures[][2] = {
+	[RFL_PLOT_ROOFLINE] = { "roofline", "Roofline" },
+	[RFL_PLOT_KERNELS] = { "kernels", "Roofline of kernels" },
+	[RFL_PLOT_HIERARCHICAL] = { "hierarchical", "Hierarchical roofline" },
+	[RFL_PLOT_TRAJECTORY] = { "trajectory", "Trajectories" },
+};
+
 static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *env,
-			struct rfl_page *page)
+			enum rfl_plot_kind kind, struct rfl_page *page)
 {
-	const bool trajectory = r->kind == RFL_REPORT_ATTENTION;
+	const bool parts = kind == RFL_PLOT_KERNELS || kind == RFL_PLOT_HIERARCHICAL;
 	const struct rfl_plot_input in = {
-		.points = &r->work->steps,
+		.points = parts ? &r->work->parts : &r->work->steps,
 		.env = env,
-		.points_name = rfl_path_base(r->points_path),
-		.points_hash = r->points->hash,
+		.points_name = parts ? NULL : rfl_path_base(r->points_path),
+		.points_hash = parts ? NULL : r->points->hash,
 		.peaks_name = rfl_path_base(r->peaks->path),
 		.peaks_hash = r->peaks->hash,
 		.version = r->version,
-		.kind = trajectory ? RFL_PLOT_TRAJECTORY : RFL_PLOT_ROOFLINE,
+		.kind = kind,
 		/* fits the width of a sheet, which has the table of points elsewhere */
 		.style = r->format == RFL_FORMAT_PDF ? "paper" : NULL,
 	};
-	struct rfl_buf data = { .max = RFL_DATA_MAX + 1 };
+	RFL_AUTO(buf) data = { .max = RFL_DATA_MAX + 1 };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_scene *scene = NULL;
 
@@ -132,17 +136,15 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 		rfl_report__lacks(r, page, "figure of %s: %s", env->name, err.msg);
 		return;
 	}
-	if (r->format == RFL_FORMAT_MD)
+	if (r->format == RFL_FORMAT_MD && !parts)
 		carry_data(r, &in, scene, &data);
-	rfl_page_figure(page,
+	rfl_page_figure(page, RFL_BLOCK_FIGURE,
 			rfl_page_printf(page,
-					"%s of %s: attained performance against arithmetic "
+					"%s of %s: achieved performance against arithmetic "
 					"intensity, both logarithmic, below the ceilings in use",
-					trajectory ? "Trajectories" : "Roofline", env->name),
-			rfl_page_printf(page, "%s_%s_%s.svg", r->stem,
-					trajectory ? "trajectory" : "roofline", env->name),
+					figures[kind][1], env->name),
+			rfl_page_printf(page, "%s_%s_%s.svg", r->stem, figures[kind][0], env->name),
 			scene);
-	rfl_buf_fini(&data);
 }
 
 /* Draw a chart and append it. @param env  NULL: all environments */
@@ -150,22 +152,18 @@ static void put_chart(const struct rfl_report *r, struct rfl_page *page, const c
 		      const char *env, const char *caption)
 {
 	const struct rfl_chart_input in = { .repeats = r->repeats, .runs = r->runs, .env = env };
-	const struct rfl_chart_spec spec = { .dpi = RFL_PAGE_DPI, .data_dir = r->data_dir };
-	const char *format = rfl_page_picture_format(page), *name;
-	struct rfl_buf file = { .len = 0 };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_chart *chart = NULL;
 
-	if (rfl_chart_make(rfl_chart_find(kind), &in, &chart, &err) == RFL_OK) {
-		name = rfl_page_printf(page, "%s_%s.%s", r->stem, chart->stem, format);
-		if (rfl_chart_draw(chart, &spec, format, name, &file, &err) == RFL_OK)
-			rfl_page_picture(page, caption, name, &file, RFL_PAGE_DPI);
+	if (rfl_chart_make(rfl_chart_find(kind), &in, &chart, &err) == RFL_OK &&
+	    rfl_chart_draw(chart, &(struct rfl_chart_spec){ .width = 0 }, &err) == RFL_OK) {
+		rfl_page_figure(page, RFL_BLOCK_PICTURE, caption,
+				rfl_page_printf(page, "%s_%s.svg", r->stem, chart->stem),
+				chart->scene);
+		return;
 	}
-	if (err.rc == RFL_EUNAVAILABLE) /* the same for all charts */
-		rfl_report__lacks(r, page, "charts: %s", err.msg);
-	else if (err.rc != RFL_OK && err.rc != RFL_EMISSING)
+	if (err.rc != RFL_EMISSING)
 		rfl_report__lacks(r, page, "chart (%s): %s", caption, err.msg);
-	rfl_buf_fini(&file);
 	rfl_chart_free(chart);
 }
 
@@ -174,7 +172,7 @@ void rfl_report__charts(const struct rfl_report *r, struct rfl_page *page, const
 {
 	const size_t nconfigs = r->repeats ? r->repeats->n : 0;
 	size_t *n = rfl_arena_array(page->arena, nconfigs, sizeof(*n));
-	struct rfl_texts envs = { .arena = NULL };
+	RFL_AUTO(texts) envs = { .arena = NULL };
 
 	if (rfl_chart_find(kind)->together)
 		put_chart(r, page, kind, NULL, caption);
@@ -188,13 +186,12 @@ void rfl_report__charts(const struct rfl_report *r, struct rfl_page *page, const
 			put_chart(r, page, kind, env,
 				  rfl_page_printf(page, "%s, %s", caption, env));
 	}
-	rfl_texts_fini(&envs);
 }
 
 void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool points = rfl_report__have_points(r, page), peaks = HAVE_PEAKS(r, page);
-	struct rfl_texts envs = { .arena = NULL };
+	RFL_AUTO(texts) envs = { .arena = NULL };
 
 	if (points && peaks && r->kind != RFL_REPORT_PROJECT)
 		rfl_report__method(r, page);
@@ -210,14 +207,17 @@ void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
 		const struct rfl_peaks_env *env = rfl_peaks_find(r->peaks, name);
 
 		if (env && rfl_text_is_env_name(name))
-			draw_figure(r, env, page);
+			/* of attention, over the context length */
+			draw_figure(r, env,
+				    r->kind == RFL_REPORT_ATTENTION ? RFL_PLOT_TRAJECTORY
+								    : RFL_PLOT_ROOFLINE,
+				    page);
 		else
 			rfl_report__lacks(r, page,
 					  "figure of %s: the peaks file has no ceilings for it; "
 					  "'roofline peaks measure --env NAME' measures them",
 					  name);
 	}
-	rfl_texts_fini(&envs);
 }
 
 /* Figures of other kinds than those that the report draws itself. */
@@ -249,7 +249,7 @@ void rfl_report__points(const struct rfl_report *r, struct rfl_page *page)
 	if (rfl_report__have_points(r, page)) {
 		shown = *r->points;
 		if (r->work->steps.n < r->points->n)
-			shown.hash[0] = '\0'; /* its rows are not those of the figure */
+			shown.hash[0] = '\0'; /* the figure shows other rows */
 		shown.n =
 			rfl_report__rows(page, shown.n, "points", "the files of --points have all");
 		rfl_page_table(page, "Points under the roof", rfl_points_table(&shown, true));
@@ -268,6 +268,28 @@ static int by_share(const void *x, const void *y)
 	if (a->time_share > b->time_share || a->time_share < b->time_share)
 		return a->time_share < b->time_share ? 1 : -1;
 	return (a > b) - (a < b); /* in the order of the files */
+}
+
+/* Draw the kernels of each environment, with their caches if any has counts of them. */
+static void draw_kernels(const struct rfl_report *r, struct rfl_page *page)
+{
+	const struct rfl_points *parts = &r->work->parts;
+
+	for (size_t i = 0; r->peaks && i < r->peaks->nenvs; i++) {
+		enum rfl_plot_kind kind = RFL_PLOT_KERNELS;
+		bool kernels = false;
+
+		for (const struct rfl_point *p = parts->points; p < parts->points + parts->n; p++) {
+			if (!rfl_text_same(p->env, r->peaks->envs[i].name) ||
+			    !rfl_text_same(p->part_kind, "kernel"))
+				continue;
+			kernels = kernels || (p->ai > 0 && p->attained_gflops > 0);
+			if (p->ai_l1 > 0 || p->ai_l2 > 0)
+				kind = RFL_PLOT_HIERARCHICAL;
+		}
+		if (kernels)
+			draw_figure(r, &r->peaks->envs[i], kind, page);
+	}
 }
 
 /* The layers or kernels with the largest share of the time of their step. */
@@ -291,40 +313,41 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 		rfl_page_para(page,
 			      "The %zu of %zu parts with the largest share of the time:", most.n,
 			      n);
+	draw_kernels(r, page);
 	rfl_page_table(page, "Parts of a step under the roof", rfl_points_table(&most, true));
 }
 
 void rfl_report__method(const struct rfl_report *r, struct rfl_page *page)
 {
 	(void)r;
-	rfl_page_para(page,
-		      "A point has the arithmetic intensity AI = FLOPs of a step / bytes of a "
-		      "step, and the attained rate = FLOPs of a step x samples per second / batch. "
-		      "Its attainable rate is min(AI x bandwidth, compute ceiling); the two "
-		      "ceilings meet at the knee, compute / bandwidth. Left of the knee a point is "
-		      "memory-bound, right of it compute-bound; within %g %% of the knee both "
-		      "ceilings limit it. A training step has the FLOPs of the forward pass, and "
-		      "of the gradients of the inputs (dgrad) and of the weights (wgrad).",
-		      100 * RFL_ROOF_KNEE_BAND);
+	rfl_page_para(
+		page,
+		"A point has the arithmetic intensity AI = FLOPs of a step / bytes of a step, and "
+		"the achieved rate = FLOPs of a step x samples per second / batch. Its attainable "
+		"rate is min(AI x bandwidth, compute ceiling); the two ceilings meet at the ridge "
+		"point, compute / bandwidth. To the left of it, a point is memory-bound, to the "
+		"right compute-bound; within %g %% of it, both ceilings limit the point. A "
+		"training step has the FLOPs of the forward pass, and of the gradients of the "
+		"inputs (dgrad) and of the weights (wgrad).",
+		100 * RFL_ROOF_KNEE_BAND);
 }
 
 /* ---- files ---- */
 
-#define OF struct rfl_report_file
 static const struct rfl_column of_files[] = {
-	{ TEXT(OF, path, "File") },
-	{ TEXT(OF, contents, "Contents") },
-	{ TEXT(OF, command, "Written by") },
-	{ TEXT(OF, hash, "Fingerprint") },
+	{ TEXT(struct rfl_report_file, path, "File") },
+	{ TEXT(struct rfl_report_file, contents, "Contents") },
+	{ TEXT(struct rfl_report_file, command, "Written by") },
+	{ TEXT(struct rfl_report_file, hash, "Fingerprint") },
 };
-#undef OF
 
 void rfl_report__files(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_table *t = rfl_table_new(of_files, RFL_ARRAY_LEN(of_files));
 
 	rfl_table_add(t, r->files, r->nfiles, sizeof(*r->files));
-	rfl_table_note(t, "The fingerprint is a 64-bit hash of the contents (FNV-1a). Points carry "
-			  "those of the ledger and of the peaks file from which they were made.");
+	rfl_table_note(
+		t, "The fingerprint is a 64-bit hash of the contents (FNV-1a). Points carry the "
+		   "fingerprints of the ledger and of the peaks file from which they were made.");
 	rfl_page_table(page, "Files of this report", t);
 }

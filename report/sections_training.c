@@ -1,11 +1,10 @@
 /*
- * sections_training.c - the sections of a report on trainings to accuracy. The epochs are read from
- * epochs/<run_id>.csv next to the ledger.
+ * sections_training.c - the sections of a report on training runs to accuracy. The epochs are read
+ * from epochs/<run_id>.csv next to the ledger.
  */
 #include "report/report_impl.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -19,7 +18,7 @@
 
 #define SAME_TRAINING ((unsigned)RFL_IDENTITY_TRAINING | RFL_IDENTITY_REPEAT)
 
-/* The trainings with equal settings, on one or more devices. */
+/* The training runs with equal settings, on one or more devices. */
 struct group {
 	size_t n;
 	struct rfl_training *trainings;
@@ -34,15 +33,14 @@ struct rfl_trainings {
 const char *rfl_report__beside(const struct rfl_report *r, struct rfl_page *page,
 			       const struct rfl_run *run, const char *folder)
 {
-	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) out = { .len = 0 };
 
 	if (rfl_runs_beside(r->runs, run, NULL, folder, &out) && rfl_file_exists(rfl_buf_str(&out)))
 		return rfl_page_keep(page, &out);
-	rfl_buf_fini(&out);
 	return NULL;
 }
 
-/* Whether a row is the attempt of a training that has no epochs, such as on a missing device. */
+/* Whether a row is of a training run without epochs, such as on a missing device. */
 static bool is_attempt(const struct rfl_ledger_row *row)
 {
 	return row->status && !rfl_text_same(row->status, "ok") &&
@@ -50,7 +48,7 @@ static bool is_attempt(const struct rfl_ledger_row *row)
 	       !rfl_text_same(row->data_mode, "synthetic");
 }
 
-/* Read the training of a row. @return false: it has none, or its epochs cannot be read */
+/* Read the training run of a row. @return false: it has none, or its epochs cannot be read */
 static bool read_training(const struct rfl_report *r, struct rfl_page *page, size_t i,
 			  struct rfl_trainings *to, struct rfl_training *ret)
 {
@@ -122,14 +120,14 @@ struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, stru
 	return ret;
 }
 
-/* If there are no trainings, say how to train. */
+/* If there are no training runs, explain how to train. */
 static bool have_trainings(const struct rfl_report *r, struct rfl_page *page)
 {
 	if (r->work->trainings->n == 0)
 		rfl_report__lacks(r, page,
-				  "trainings: train with 'roofline train --data DIR --epochs N "
+				  "training runs: train with 'roofline train --data DIR --epochs N "
 				  "--devices cpu,cuda', and add --metrics logs/metrics.csv; the "
-				  "epochs are in the folder epochs next to the ledger");
+				  "epochs are in the directory epochs next to the ledger");
 	return r->work->trainings->n > 0;
 }
 
@@ -149,7 +147,7 @@ static const char *title_of(struct rfl_page *page, const struct group *g)
 void rfl_report__training_summary(const struct rfl_report *r, struct rfl_page *page)
 {
 	const struct rfl_trainings *all = r->work->trainings;
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 
 	for (size_t i = 0; have_trainings(r, page) && i < all->n; i++)
 		for (size_t k = 0; k < all->groups[i].n; k++) {
@@ -160,7 +158,6 @@ void rfl_report__training_summary(const struct rfl_report *r, struct rfl_page *p
 		}
 	if (*all->unread)
 		rfl_page_para(page, "Not shown: %s.", all->unread);
-	rfl_buf_fini(&text);
 }
 
 static const struct rfl_column of_settings[] = { { .title = "Setting" }, { .title = "Value" } };
@@ -185,7 +182,7 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 	struct rfl_table *t = rfl_table_new(of_settings, RFL_ARRAY_LEN(of_settings));
 	const struct rfl_training *of = first_with_epochs(g);
 	char number[RFL_NUM_MAX];
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 
 	for (size_t i = 0; i < rfl_nfacts; i++) {
 		const struct rfl_fact *f = &rfl_facts[i];
@@ -219,7 +216,6 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 			rfl_table_text(t, rfl_page_printf(page, "%.0f", samples));
 		}
 	}
-	rfl_buf_fini(&text);
 	rfl_page_table(page, title_of(page, g), t);
 }
 
@@ -230,7 +226,7 @@ static void layers_table(const struct rfl_ledger_row *row, struct rfl_page *page
 	static const char *const columns[] = { "name", "kind", "output", "params", "macs" };
 	const struct rfl_zoo_options sizes = { .image_size = row->img_size > 0 ? row->img_size : 0,
 					       .classes = row->classes > 0 ? row->classes : 0 };
-	struct rfl_summary *summary = NULL;
+	RFL_AUTOPTR(summary) summary = NULL;
 	struct rfl_complexity c = {
 		.items = &summary,
 		.n = 1,
@@ -254,7 +250,6 @@ static void layers_table(const struct rfl_ledger_row *row, struct rfl_page *page
 	if (rfl_summary_new(row->model, &c.options, &summary, NULL) == RFL_OK &&
 	    rfl_complexity_tables(&c, true, tables, NULL) == RFL_OK)
 		rfl_page_table(page, caption, tables[0]);
-	rfl_summary_free(summary);
 }
 
 void rfl_report__training_design(const struct rfl_report *r, struct rfl_page *page)
@@ -276,7 +271,7 @@ void rfl_report__training_design(const struct rfl_report *r, struct rfl_page *pa
 	}
 	rfl_page_para(page, "All devices train with the same seed: they see the same images in the "
 			    "same order, with the same augmentation, and begin with the same "
-			    "weights. The random numbers of dropout are those of the device.");
+			    "weights. The device draws the random numbers of dropout.");
 }
 
 void rfl_report__training_results(const struct rfl_report *r, struct rfl_page *page)
@@ -305,8 +300,8 @@ void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *pa
 		page->n = at;
 }
 
-/* The command of a training of an older version: its row has neither the folder of its data nor the
- * schedule of its learning rate. */
+/* The command of a training run of an older version: its row has neither the directory of its data
+ * nor the schedule of its learning rate. */
 static void put_old_command(const struct rfl_training *t, struct rfl_buf *out)
 {
 	const struct rfl_ledger_row *row = t->row;
@@ -325,7 +320,7 @@ static void put_old_command(const struct rfl_training *t, struct rfl_buf *out)
 
 void rfl_report__training_commands(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) out = { .len = 0 };
 
 	for (size_t i = 0; i < r->work->trainings->n; i++)
 		for (size_t k = 0; k < r->work->trainings->groups[i].n; k++) {
@@ -341,11 +336,11 @@ void rfl_report__training_commands(const struct rfl_report *r, struct rfl_page *
 				rfl_buf_puts(&out, line);
 		}
 	rfl_buf_puts(&out, r->command);
-	rfl_page_para(page,
-		      "The commands of the trainings, as run; they write to the folder logs, or to "
-		      "the one of --log-dir. A command with DIR is reconstructed from a row of an "
-		      "older version, which has neither the folder of the data nor the schedule of "
-		      "the learning rate. The last command writes this report.");
+	rfl_page_para(
+		page,
+		"The commands of the training runs, as they were given; they write to the "
+		"directory logs, or to the one of --log-dir. A command with DIR is reconstructed "
+		"from a row of an older version, which has neither the directory of the data nor "
+		"the schedule of the learning rate. The last command writes this report.");
 	rfl_page_text(page, RFL_BLOCK_CODE, "%s", rfl_buf_str(&out));
-	rfl_buf_fini(&out);
 }

@@ -54,9 +54,9 @@ void rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	struct rfl_memory_options o;
 	struct rfl_ledger_row step; /* with borrowed texts */
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_memory *memory = NULL;
-	struct rfl_count *count = NULL;
-	struct rfl_net *net = NULL;
+	RFL_AUTOPTR(memory) memory = NULL;
+	RFL_AUTOPTR(count) count = NULL;
+	RFL_AUTOPTR(net) net = NULL;
 	enum rfl_rc rc;
 
 	r->dtype = dtype_of(r->precision);
@@ -79,7 +79,8 @@ void rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	if (rfl_attention_names[sizes.attention])
 		rc = rfl_step_options(&step, &o, &why);
 	else
-		rc = rfl_fail(&why, RFL_EINVAL, 0, "unknown form of attention '%s'", r->attention);
+		rc = rfl_fail(&why, RFL_EINVAL, 0, "unknown attention implementation '%s'",
+			      r->attention);
 	if (rc == RFL_OK && (rc = rfl_zoo_build(r->model, &sizes, &net, &why)) == RFL_OK &&
 	    (rc = rfl_count_net(net, &o.count, &count, &why)) == RFL_OK)
 		rc = rfl_memory_new(net, &o, &memory, &why);
@@ -90,7 +91,7 @@ void rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 			r->status = "refused";
 			r->reason = rfl_arena_strdup(s->arena, why.msg);
 		}
-		goto done;
+		return;
 	}
 	r->flops = (double)(forward_only ? rfl_count_forward_flops(count)
 					 : rfl_count_training_flops(count));
@@ -107,10 +108,6 @@ void rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		forward_only ? (double)NAN : r->memory_model + (double)memory->gradients;
 	r->memory_of_forward = r->memory_forward - r->memory_model;
 	r->memory_of_backward = r->memory_peak - r->memory_forward;
-done:
-	rfl_memory_free(memory);
-	rfl_count_free(count);
-	rfl_net_free(net);
 }
 
 /* ---- times, from the tables of steps ---- */
@@ -127,7 +124,7 @@ static enum rfl_rc read_steps(const char *path, const char *mode, int64_t iters,
 {
 	static const char *const names[] = { "forward_ms", "backward_ms", "optimizer_ms",
 					     "step_ms" };
-	struct rfl_csv *csv = NULL;
+	RFL_AUTOPTR(csv) csv = NULL;
 	const size_t before = to->n;
 	bool more = true;
 	int at[BOTH] = { -1 };
@@ -156,7 +153,6 @@ static enum rfl_rc read_steps(const char *path, const char *mode, int64_t iters,
 		rc = rfl_runs_check_steps(csv, to->n - before, iters, err);
 	if (rc) /* all steps of a run, or none */
 		to->n = before;
-	rfl_csv_close(csv);
 	return rc;
 }
 
@@ -165,7 +161,7 @@ static void describe(const struct steps *steps, struct rfl_sweep_row *r)
 {
 	struct rfl_stats *const to[PHASES] = { &r->forward, &r->backward, &r->optimizer_step,
 					       &r->step, &r->both };
-	double *values = rfl_alloc_array(steps->n, sizeof(*values));
+	RFL_AUTOFREE double *values = rfl_alloc_array(steps->n, sizeof(*values));
 
 	for (int i = 0; i < PHASES; i++) {
 		size_t n = 0;
@@ -173,10 +169,8 @@ static void describe(const struct steps *steps, struct rfl_sweep_row *r)
 		for (size_t k = 0; k < steps->n; k++)
 			if (!isnan(steps->s[k][i]))
 				values[n++] = steps->s[k][i];
-		if (n && rfl_stats_describe(values, n, to[i], NULL) != RFL_OK)
-			to[i]->mean = to[i]->std = NAN;
+		*to[i] = rfl_stats_of(values, n);
 	}
-	free(values);
 }
 
 /* The means in the ledger, of a table of another program or without steps. */
@@ -204,7 +198,7 @@ static void take_means(const struct rfl_sweep_run *runs, size_t n, struct rfl_sw
 			       : (double)NAN;
 	}
 	r->both.mean = r->forward.mean + r->backward.mean;
-	/* that of the step, if it has no other parts */
+	/* of the step, if it has no other parts */
 	if (strcmp(r->mode, "fwd_bwd") == 0)
 		r->both.std = r->step.std;
 }
@@ -401,7 +395,7 @@ static const struct rfl_column all_columns[] = {
 	TEXT(model, "model", "model", .when = OF_LM),
 	INT(context, "context_length", "context_length"),
 	INT(features, "d_model", "d_model", .when = OF_ATTENTION),
-	TEXT(form, "attention", "attention", SETTING, .when = OF_ATTENTION),
+	TEXT(attention, "attention", "attention", SETTING, .when = OF_ATTENTION),
 	REAL(forward.mean, "fwd_avg_s", "fwd avg (sec)", SECONDS),
 	REAL(forward.std, "fwd_std_s", "fwd std (sec)", SECONDS),
 	REAL(backward.mean, "back_avg_s", "back avg (sec)", SECONDS),
@@ -434,7 +428,7 @@ static const struct rfl_column all_columns[] = {
 	REAL(grad_clip, "grad_clip", "grad_clip", SETTING),
 	TEXT(graph, "compiled", "compiled", SETTING),
 	TEXT(profile_memory, "profile_memory", "profile_memory", SETTING),
-	TEXT(form, "attention", "attention", SETTING, .when = OF_LM),
+	TEXT(attention, "attention", "attention", SETTING, .when = OF_LM),
 	REAL(memory_peak, "estimated_memory_bytes", "est. GiB", GIB, .digits = 3, .when = OF_LM),
 	REAL(measured_peak, "measured_memory_bytes", "peak GiB", GIB, .digits = 3, .when = OF_LM),
 	REAL(measured_model, "measured_model_bytes", "model GiB", GIB, .when = OF_LM | PROFILED),
@@ -453,6 +447,7 @@ static const struct rfl_column all_columns[] = {
 	TEXT(bound, "bound", "bound"),
 	REAL(speedup_forward, "fwd_speedup", "fwd speed-up", .digits = 3, .when = WITH_SPEEDUPS),
 	REAL(speedup_step, "step_speedup", "step speed-up", .digits = 3, .when = WITH_SPEEDUPS),
+	TEXT(form, "attention_form", "attention form", .when = FOR_PROGRAMS),
 	TEXT(cell, "cell", "cell", .when = FOR_PROGRAMS),
 	TEXT(reason, "reason", "reason", .when = FOR_PROGRAMS),
 	TEXT(mfu_reason, "mfu_reason", "mfu_reason", .when = FOR_PROGRAMS),
@@ -465,7 +460,7 @@ static const struct rfl_column main_columns[] = {
 	INT(features, "", "d_model", .when = OF_ATTENTION),
 	INT(context, "", "context"),
 	TEXT(dtype, "", "dtype", SETTING),
-	TEXT(form, "", "attention", SETTING),
+	TEXT(attention, "", "attention", SETTING),
 	TEXT(graph, "", "compiled", SETTING),
 	INT(warmup, "", "warm-up", SETTING),
 	INT(batch, "", "batch size", SETTING),
@@ -554,6 +549,26 @@ static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
 	}
 }
 
+/* How attention ran where the option does not say it: "tiny_lm, auto: naive". */
+static void note_forms(struct rfl_table *t, const struct rfl_sweep *s)
+{
+	RFL_AUTO(buf) forms = { .len = 0 };
+
+	for (const struct rfl_sweep_row *r = s->rows, *before; r < s->rows + s->n; r++) {
+		if (!r->form || strcmp(r->form, r->attention) == 0)
+			continue;
+		for (before = s->rows; !rfl_text_same(before->form, r->form) ||
+				       strcmp(before->attention, r->attention) != 0 ||
+				       strcmp(before->model, r->model) != 0;)
+			before++;
+		if (before == r)
+			rfl_buf_printf(&forms, "%s%s, %s: %s", forms.len ? "; " : "", r->model,
+				       r->attention, r->form);
+	}
+	if (forms.len)
+		rfl_table_note(t, "Attention as it ran: %s.", rfl_buf_str(&forms));
+}
+
 /* Whether a row adds nothing to a table of memory: another one differs only in its warm-up, and is
  * the first or was measured. */
 static bool is_memory_known(const struct rfl_sweep *s, const struct rfl_sweep_row *r)
@@ -601,8 +616,10 @@ struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_tabl
 			       s->narrow && !s->in_report
 				       ? "; more columns: --format md, csv or json"
 				       : "");
-	if (with & RATES)
+	if (with & RATES) {
+		note_forms(t, s);
 		note_reasons(t, s);
+	}
 	if (by != RFL_SWEEP_BY_NONE)
 		rfl_table_note(t, "Speed-ups over the first value of --by %s.",
 			       rfl_sweep_settings[by]);

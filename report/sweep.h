@@ -102,8 +102,8 @@ void rfl_sweep_row_init(struct rfl_sweep_row *r);
 void rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		     const struct rfl_ledger_row *last, bool cuda);
 
-/** Fill in a row from its runs, and count it again. A table of steps that cannot be read is left
- * out with a warning. */
+/** Fill in a row from its runs, and count it again. A table of steps that cannot be read is omitted
+ * with a warning. */
 void rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		       const struct rfl_sweep_run *runs, size_t n);
 

@@ -85,20 +85,10 @@ static void add_cell(struct rfl_table *t, struct cell cell)
 	t->cells[t->ncells++] = cell;
 }
 
-void rfl_table_null(struct rfl_table *t)
-{
-	add_cell(t, (struct cell){ .kind = CELL_NULL });
-}
-
 void rfl_table_text(struct rfl_table *t, const char *value)
 {
 	add_cell(t, (struct cell){ .kind = value ? CELL_TEXT : CELL_NULL,
 				   .text = rfl_arena_strdup(t->arena, value) });
-}
-
-void rfl_table_bool(struct rfl_table *t, bool value)
-{
-	add_cell(t, (struct cell){ .kind = CELL_BOOL, .text = value ? "True" : "False" });
 }
 
 void rfl_table_int(struct rfl_table *t, int64_t value)
@@ -133,7 +123,7 @@ static void add_member(struct rfl_table *t, const struct rfl_column *c, const vo
 		const void *at = c->size ? v.row : row;
 
 		if (!rfl_field_known(c->field, at))
-			rfl_table_null(t);
+			rfl_table_text(t, NULL);
 		else if (c->kind == RFL_COLUMN_TEXT)
 			rfl_table_text(t, *rfl_field_text_at(c->field, at));
 		else if (c->kind == RFL_COLUMN_REAL)
@@ -141,7 +131,7 @@ static void add_member(struct rfl_table *t, const struct rfl_column *c, const vo
 		else
 			rfl_table_int(t, *rfl_field_int_at(c->field, at));
 	} else if (c->kind == RFL_COLUMN_TEXT && c->size == sizeof(v.flag))
-		rfl_table_bool(t, v.flag);
+		add_cell(t, (struct cell){ .kind = CELL_BOOL, .text = v.flag ? "True" : "False" });
 	else if (c->kind == RFL_COLUMN_TEXT)
 		rfl_table_text(t, v.text);
 	else if (c->kind == RFL_COLUMN_REAL)
@@ -169,7 +159,7 @@ void rfl_table_number_rows(struct rfl_table *t, const char *attribute)
 
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 {
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTO(buf) text = { .len = 0 };
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -178,7 +168,6 @@ void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 	rfl_text_mask_from(&text, 0);
 	rfl_reserve(&t->notes, &t->notes_cap, t->nnotes + 1);
 	t->notes[t->nnotes++] = rfl_arena_strdup(t->arena, rfl_buf_str(&text));
-	rfl_buf_fini(&text);
 }
 
 void rfl_table_note_lines(struct rfl_table *t, const char *lines)
@@ -494,7 +483,7 @@ void rfl_table_trim(struct rfl_table *t)
 {
 	const size_t before = t->ncolumns, ncells = t->ncells;
 	enum spare *spare = rfl_arena_array(t->arena, before, sizeof(*spare));
-	struct rfl_buf note = { .len = 0 };
+	RFL_AUTO(buf) note = { .len = 0 };
 	char number[RFL_NUM_MAX];
 
 	if (ncells == 0)
@@ -516,7 +505,6 @@ void rfl_table_trim(struct rfl_table *t)
 	}
 	if (note.len)
 		rfl_table_note(t, "%s.", rfl_buf_str(&note));
-	rfl_buf_fini(&note);
 }
 
 void rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out)

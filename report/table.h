@@ -94,16 +94,15 @@ struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n,
 			       unsigned given) RFL_WARN_UNUSED;
 void rfl_table_free(struct rfl_table *t);
+RFL_AUTOPTR_TYPE(table, free);
 
 /** Add a row for each element of an array of structs. */
 void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_size);
 
 /* Cells are added from left to right; a row ends when its last column is filled. Text is copied. */
 void rfl_table_text(struct rfl_table *t, const char *value); /* NULL: unknown */
-void rfl_table_bool(struct rfl_table *t, bool value);        /* "True" or "False", as in Python */
 void rfl_table_int(struct rfl_table *t, int64_t value);      /* or RFL_INT_UNKNOWN */
 void rfl_table_real(struct rfl_table *t, double value);      /* NaN: unknown */
-void rfl_table_null(struct rfl_table *t);
 
 size_t rfl_table_rows(const struct rfl_table *t);
 
@@ -121,7 +120,7 @@ void rfl_table_trim(struct rfl_table *t);
 
 /** A table as texts for people. */
 struct rfl_table_texts {
-	size_t ncolumns, nrows; /**< rows with that of the titles */
+	size_t ncolumns, nrows; /**< rows with the row of titles */
 	const char **cells;     /**< the titles, then the rows */
 	const struct rfl_column *columns;
 	size_t nnotes;

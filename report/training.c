@@ -1,11 +1,11 @@
-/* training.c - trainings to accuracy as tables. */
+/* training.c - training runs to accuracy as tables. */
 #include "report/training.h"
 
 #include <math.h>
 
 #include "base/num.h"
 
-/* Totals of a training; texts are borrowed. */
+/* Totals of a training run; texts are borrowed. */
 struct device_row {
 	const char *device, *name, *status, *run_id, *engine, *reason;
 	int64_t epochs;

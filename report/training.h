@@ -1,5 +1,5 @@
 /*
- * training.h - trainings to accuracy as tables: their epochs, and the devices compared.
+ * training.h - training runs to accuracy as tables: their epochs, and the devices compared.
  */
 #ifndef RFL_REPORT_TRAINING_H
 #define RFL_REPORT_TRAINING_H
@@ -18,10 +18,10 @@ struct rfl_training {
 	const struct rfl_epochs *epochs;
 };
 
-/** The epochs of all trainings. */
+/** The epochs of all training runs. */
 struct rfl_table *rfl_training_epochs(const struct rfl_training *all, size_t n) RFL_WARN_UNUSED;
 
-/** A row for each training, with its totals and the speed-up over the first that has epochs.
+/** A row for each training run, with its totals and the speed-up over the first that has epochs.
  * @param complete  with columns for programs: run_id, engine and reason */
 struct rfl_table *rfl_training_devices(const struct rfl_training *all, size_t n,
 				       bool complete) RFL_WARN_UNUSED;
