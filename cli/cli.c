@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -15,13 +14,13 @@
 /* clang-format off */
 /* in the order of the help page; hidden commands are last */
 #define COMMANDS(X) \
-	X(run) X(train) X(env) \
+	X(run) X(train) X(profile) X(env) \
 	X(matrix_expand) X(matrix_run) X(matrix_status) X(matrix_slurm) X(matrix_merge) \
 	X(complexity) X(bench_lm) X(bench_attention) X(bench_accumulate) X(bench_loader) \
 	X(peaks_measure) X(peaks_show) X(peaks_check) X(peaks_set) X(peaks_merge) X(peaks_devices) \
 	X(peaks_import) X(peaks_export) \
 	X(counters_show) X(counters_import) X(counters_list) X(counters_check) \
-	X(study) X(summary) X(compare) X(points) X(plot) X(report) \
+	X(tour) X(study) X(summary) X(compare) X(points) X(plot) X(report) \
 	X(list) X(verify) X(doctor) X(help_page) X(completion) X(version) \
 	X(probe) X(run_child) X(train_child)
 /* clang-format on */
@@ -102,6 +101,36 @@ static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *glo
 	rfl_log_set(on_log, cli, levels[cli->verbosity + 1]);
 }
 
+enum rfl_rc rfl_usage_of(const char *option, struct rfl_err *err)
+{
+	rfl_err_prefix(err, "%s", option);
+	return RFL_EUSAGE;
+}
+
+void rfl_cli_quote(const char *const *words, size_t n, struct rfl_buf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		rfl_buf_putc(out, ' ');
+		rfl_text_shell_word(words[i], out);
+	}
+}
+
+const char *rfl_cli_path(struct rfl_cli *cli, const char *dir, const char *name)
+{
+	const bool ends = rfl_span_ends(rfl_span_of(dir), "/");
+
+	return rfl_arena_printf(cli->arena, "%s%s%s", dir, ends || !*dir ? "" : "/", name);
+}
+
+const char *rfl_cli_line(struct rfl_cli *cli)
+{
+	RFL_AUTO(buf) line = { .len = 0 };
+
+	for (int i = 0; i < cli->argc; i++)
+		rfl_buf_printf(&line, "%s%s", i ? " " : "", cli->argv[i]);
+	return rfl_arena_strdup(cli->arena, rfl_buf_str(&line));
+}
+
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 {
 	const char *names[2 * RFL_ARRAY_LEN(commands) + 1] = { NULL };
@@ -119,8 +148,8 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 		snprintf(groups[ngroups], sizeof(groups[0]), "%.*s", (int)len, commands[i]->name);
 		names[n++] = groups[ngroups++];
 	}
-	return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not a command; %s", name,
-			rfl_text_advice(name, names, 1, "'roofline --help' lists them", advice));
+	return rfl_usage(err, "'%s' is not a command; %s", name,
+			 rfl_text_advice(name, names, 1, "'roofline --help' lists them", advice));
 }
 
 /* Find the command named by argv[0] and argv[1], and set `*used` to the number of words in its
@@ -129,106 +158,98 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv,
 				const struct rfl_cmd **ret, int *used, struct rfl_err *err)
 {
-	const char *group = argv[0];
-	struct rfl_buf words;
-	enum rfl_rc rc = RFL_OK;
+	const char *group = argv[0], *name = group, *all = "";
 
 	*used = 1;
-	if (!rfl_cmd_is_group(group)) {
-		*ret = rfl_cmd_find(group);
-		return *ret ? RFL_OK : rfl_cli_unknown_command(group, err);
-	}
-	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		*ret = NULL;
-		rfl_help_group(cli->out, group);
-		return RFL_OK;
-	}
-	rfl_buf_init(&words, 0);
-	if (argc > 1 && argv[1][0] != '-') {
-		rfl_buf_printf(&words, "%s %s", group, argv[1]);
-		*used = 2;
-		*ret = rfl_cmd_find(rfl_buf_str(&words));
-		if (!*ret)
-			rc = rfl_cli_unknown_command(rfl_buf_str(&words), err);
-	} else {
+	if (rfl_cmd_is_group(group)) {
+		if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+			rfl_help_group(cli->out, group);
+			return RFL_OK;
+		}
 		for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
 			if (rfl_cmd_in_group(commands[i], group))
-				rfl_buf_printf(&words, "%s%s", words.len > 0 ? ", " : "",
-					       commands[i]->name + strlen(group) + 1);
-		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "'roofline %s' needs a subcommand; use one of: %s", group,
-			      rfl_buf_str(&words));
+				all = rfl_arena_printf(cli->arena, "%s%s%s", all, *all ? ", " : "",
+						       commands[i]->name + strlen(group) + 1);
+		if (argc < 2 || argv[1][0] == '-')
+			return rfl_usage(err, "'roofline %s' needs a subcommand; use one of: %s",
+					 group, all);
+		name = rfl_arena_printf(cli->arena, "%s %s", group, argv[1]);
+		*used = 2;
 	}
-	rfl_buf_fini(&words);
-	return rc;
+	*ret = rfl_cmd_find(name);
+	return *ret ? RFL_OK : rfl_cli_unknown_command(name, err);
 }
 
 /* argv[0] is the last word of the command's name. */
 static enum rfl_rc run_command(struct rfl_cli *cli, const struct rfl_cmd *cmd, int argc,
 			       char *const *argv, struct rfl_err *err)
 {
-	struct rfl_project project = { .looked = false };
+	struct rfl_project project = { .arena = cli->arena };
 	struct rfl_opt_globals globals = { .project = &project };
-	void *args = calloc(1, cmd->args_size > 0 ? cmd->args_size : 1);
-	enum rfl_rc rc;
+	void *args = rfl_arena_array(cli->arena, 1, cmd->args_size + 1);
+	enum rfl_rc rc = rfl_opt_parse(cmd, argc, argv, args, &globals, err);
 
-	if (!args)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rc = rfl_opt_parse(cmd, argc, argv, args, &globals, err);
-	if (rc != RFL_OK)
-		goto done;
-	apply_globals(cli, &globals);
-	if (!cmd->holds_signals)
-		rfl_stop_let();
-	if (globals.help)
-		rfl_cmd_help(cli->out, cmd);
-	else if (globals.version)
-		rfl_cli_printf(cli, "roofline %s\n", RFL_VERSION);
-	else
-		rc = cmd->run(cli, args, err);
-	rfl_cli_progress(cli, NULL);
-done:
+	if (rc == RFL_OK) {
+		apply_globals(cli, &globals);
+		if (!cmd->holds_signals)
+			rfl_stop_let();
+		if (globals.help)
+			rfl_cmd_help(cli->out, cmd, globals.help == RFL_HELP_ALL);
+		else if (globals.version)
+			rfl_cli_printf(cli, "roofline %s\n", RFL_VERSION);
+		else
+			rc = cmd->run(cli, args, err);
+		rfl_cli_progress(cli, NULL);
+	}
 	rfl_opt_free(cmd, args);
-	free(args);
-	rfl_project_fini(&project);
 	return rc;
 }
 
-int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
+/* @param cmd  set to the command, for the message of its failure */
+static enum rfl_rc dispatch(struct rfl_cli *cli, const struct rfl_cmd **cmd, struct rfl_err *err)
 {
-	struct rfl_opt_globals globals = { .help = false };
-	struct rfl_err err = RFL_ERR_INIT;
-	const struct rfl_cmd *cmd = NULL;
-	struct pollfd out = { .fd = fileno(cli->out), .events = POLLOUT };
-	int next = argc, used = 0, code;
-	enum rfl_rc rc;
+	struct rfl_opt_globals globals = { .help = RFL_HELP_NONE };
+	int next = cli->argc, used = 0;
+	enum rfl_rc rc = rfl_opt_parse_front(cli->argc, cli->argv, &globals, &next, err);
 
-	cli->argc = argc;
-	cli->argv = argv;
-	rc = rfl_opt_parse_front(argc, argv, &globals, &next, &err);
-	if (rc != RFL_OK)
-		goto done;
+	if (rc)
+		return rc;
 	apply_globals(cli, &globals);
 	if (globals.version) {
 		rfl_cli_printf(cli, "roofline %s\n", RFL_VERSION);
 	} else if (globals.help) {
 		rfl_help_overview(cli->out);
-	} else if (next >= argc) {
-		rfl_help_overview(cli->err);
-		rc = rfl_fail(&err, RFL_EUSAGE, 0, "no command given; name one");
+	} else if (next >= cli->argc) {
+		rfl_stop_let();
+		rc = rfl_cli_next(cli, err);
 	} else {
-		rc = find_command(cli, argc - next, argv + next, &cmd, &used, &err);
-		if (rc == RFL_OK && cmd)
-			rc = run_command(cli, cmd, argc - next - used + 1, argv + next + used - 1,
-					 &err);
+		rc = find_command(cli, cli->argc - next, cli->argv + next, cmd, &used, err);
+		next += used - 1;
+		if (*cmd)
+			rc = run_command(cli, *cmd, cli->argc - next, cli->argv + next, err);
 	}
-done:
+	return rc;
+}
+
+int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
+{
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_cmd *cmd = NULL;
+	struct pollfd out = { .fd = fileno(cli->out), .events = POLLOUT };
+	enum rfl_rc rc;
+	int code;
+
+	cli->argc = argc;
+	cli->argv = argv;
+	cli->arena = arena;
+	rc = dispatch(cli, &cmd, &err);
 	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
 	rfl_cli_flush(cli); /* print the results before the error message */
 	if (rc != RFL_OK && (err.msg[0] != '\0' || rc != RFL_EFAILED))
 		rfl_cli_say(cli, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
 			    err.msg[0] != '\0' ? err.msg : rfl_rc_text(rc));
-	code = rfl_exit_code(rc);
+	code = cli->exit_status ? cli->exit_status : rfl_exit_code(rc);
 	if (!ferror(cli->out) && cli->write_errno == 0)
 		return code;
 

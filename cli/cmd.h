@@ -11,9 +11,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "report/table.h"
+
+/** Fail because of the command line. */
+#define rfl_usage(err, ...) rfl_fail((err), RFL_EUSAGE, 0, __VA_ARGS__)
 
 /** The values of a list option. */
 struct rfl_opt_list {
@@ -51,14 +55,21 @@ struct rfl_opt {
 	/** As typed on the command line ("16 32"); NULL: zero, NULL or empty. If a list default
 	 * begins with a newline, each line is a value. */
 	const char *def;
-	int64_t min, max;  /**< both 0: no bounds; of a text, `max` is the length */
+	int64_t min, max;  /**< both 0: no bounds; for text, `max` is the length */
 	double rmin, rmax; /**< both 0: no bounds */
+	bool length; /**< REAL only: in points of 1/72 inch, or with the unit mm, cm, in or pt */
 	bool required;
 	bool negatable;
 	bool may_be_empty;
-	bool whole;      /**< for a list: a comma does not separate values */
-	bool hidden;     /**< omitted from --help */
-	bool no_project; /**< the project file sets no default */
+	bool whole;  /**< for a list: a comma does not separate values */
+	bool hidden; /**< omitted from --help */
+	bool often;  /**< on the short help page of a command with many options */
+	/** The value of a project that is the default (cli/project.h): "peaks"; NULL: none. */
+	const char *project;
+	bool found; /**< the project's file is the default only if it exists */
+	/** The option has no default if one of these is used or, as "by=layer", has the value;
+	 * separated by blanks. */
+	const char *unless;
 	bool main; /**< a word without an option is probably a value of this one, for messages */
 	const char *against; /**< conflicting options, separated by blanks; NULL: none */
 	/** The option has no effect, and is rejected, unless one of these is used or, as
@@ -81,18 +92,22 @@ struct rfl_opt {
 /** The row of --format: a CHOICE stored in an int that holds an enum rfl_format. */
 #define RFL_OPT_FORMAT                                                               \
 	.letter = 'f', .name = "format", .meta = "FMT", .choices = rfl_format_names, \
-	.def = "table", .help = "output format"
+	.def = "table", .often = true, .help = "output format"
+
+/** The row of --output; its help follows. */
+#define RFL_OPT_OUTPUT .letter = 'o', .name = "output", .meta = "FILE", .often = true
 
 struct rfl_cli;
 struct rfl_opt_globals;
+struct json_t;
 
 struct rfl_cmd {
 	const char *name;    /**< "complexity"; a nested command: "peaks measure" */
 	const char *summary; /**< the line in the list of commands */
 	/** "FILE.json..."; NULL: none. One word for each operand: "[X]" is optional, "X..." may be
-	 * repeated, and "[-- X...]" comes after the options. The parser checks the number of
-	 * operands and stores them in a struct rfl_opt_list at the beginning of the argument
-	 * struct. */
+	 * repeated, and "[-- X...]" comes after the options. If it begins with "-- ", the first
+	 * operand ends the options. The parser checks the number of operands and stores them in a
+	 * struct rfl_opt_list at the beginning of the argument struct. */
 	const char *operands;
 	const char *description;    /**< paragraphs below the usage line; may be NULL */
 	const char *example;        /**< one or more full command lines; may be NULL */
@@ -113,11 +128,13 @@ struct rfl_cli {
 	bool progress;                  /**< whether `err` is a terminal and -q was not given */
 	int verbosity;                  /**< -1 with -q, 1 with -v, else 0 */
 	const char *self;               /**< path of the running program */
-	const char *data_dir;           /**< folder of fonts and other data files */
+	const char *data_dir;           /**< directory of fonts and other data files */
 	const char *const *plugin_dirs; /**< NULL-terminated */
-	const char *torch_dir;          /**< folder of PyTorch's libraries; NULL: none */
+	const char *torch_dir;          /**< directory of PyTorch's libraries; NULL: none */
 	int argc;                       /**< the complete command line, which is recorded */
 	char *const *argv;
+	struct rfl_arena *arena; /**< owns the texts and lists of the command, until it ends */
+	int exit_status; /**< of a program that the command ran; 0: the command's result decides */
 	int write_errno; /**< errno of the first failed write to `out`; 0: no failure, or unknown */
 	struct {
 		int64_t at_ns; /**< time of the last update */
@@ -146,11 +163,11 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 void rfl_opt_free(const struct rfl_cmd *cmd, void *args);
 
 /** Append the command line that parses to these arguments: "roofline run --arch resnet18". Options
- * that have their default, and lists of numbers, are left out. */
+ * that have their default, and lists of numbers, are omitted. */
 void rfl_opt_write(const struct rfl_cmd *cmd, const void *args, struct rfl_buf *out);
 
-/** Print the help page of a command. */
-void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
+/** Print the help page of a command: the short one, or with all options. */
+void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd, bool all);
 
 /** Whether the list contains this value. */
 bool rfl_opt_list_has(const struct rfl_opt_list *list, const char *text);
@@ -174,7 +191,7 @@ bool rfl_cmd_is_group(const char *word);
  *
  * A failed write does not make the command fail: rfl_cli_main() reports it once and returns 1.
  * @param what  name of the text, for the error message
- * @return RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW if the buffer has failed; nothing is printed then
+ * @return RFL_OK; RFL_EOVERFLOW if the buffer has failed; nothing is printed then
  */
 enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *what,
 			struct rfl_err *err) RFL_WARN_UNUSED;
@@ -190,8 +207,16 @@ enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct r
 enum rfl_rc rfl_cli_put_colored(struct rfl_cli *cli, const struct rfl_buf *text, const char *what,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Render a table, print it like rfl_cli_put_as() and free it.
- * @param take_table  NULL: RFL_ENOMEM */
+/** Write text to a file, or print it like rfl_cli_put_as() if `path` is NULL. */
+enum rfl_rc rfl_cli_deliver(struct rfl_cli *cli, const char *path, enum rfl_format format,
+			    struct rfl_buf *text, const char *what,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Print JSON, with a line break after it. */
+enum rfl_rc rfl_cli_put_json(struct rfl_cli *cli, const struct json_t *value, const char *what,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Render a table, print it like rfl_cli_put_as() and free it. */
 enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, struct rfl_table *take_table,
 			      enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -208,10 +233,25 @@ void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3
 /** Remove the progress line and print a message on stderr. Can be called from any thread. */
 void rfl_cli_say(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
+/** Attribute a failure to an option ("--as"). @return RFL_EUSAGE */
+enum rfl_rc rfl_usage_of(const char *option, struct rfl_err *err);
+
+/** Append " word" for each word, quoted for a shell. */
+void rfl_cli_quote(const char *const *words, size_t n, struct rfl_buf *out);
+
+/** Join a directory and a name with "/". Owned by cli->arena. */
+const char *rfl_cli_path(struct rfl_cli *cli, const char *dir, const char *name);
+
+/** The words of the command line, separated by blanks. Owned by cli->arena. */
+const char *rfl_cli_line(struct rfl_cli *cli);
+
 /** Fail with RFL_EUSAGE; the message suggests the nearest command, if any. */
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err);
 
-/** The exit code: 0, 1 (failure), 2 (usage), 3 (missing fact) or 77 (not available). */
+/** Print what to do next, from the files in the current directory and its project (cli/next.c). */
+enum rfl_rc rfl_cli_next(struct rfl_cli *cli, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The exit code: 0, 1 (failure), 2 (usage), 3 (missing value) or 77 (not available). */
 int rfl_exit_code(enum rfl_rc rc);
 
 #endif

@@ -53,8 +53,8 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 		add(l, dir, "gpu", which[i]);
 }
 
-/* In a sticky folder such as /tmp, O_CREAT fails for the files of other users. They can be opened
- * read-only, which is sufficient for flock(). */
+/* In a sticky directory such as /tmp, O_CREAT fails for the files of other users. They can be
+ * opened read-only, which is sufficient for flock(). */
 static int open_lock(const char *path)
 {
 	for (int attempt = 0; attempt < 100; attempt++) {
@@ -86,7 +86,7 @@ enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy, struct rf
 			return RFL_OK;
 		return rfl_fail(err, RFL_EIO, code,
 				"%s: cannot lock the device: %s; set ROOFLINE_LOCK_DIR to a local "
-				"folder, or use --share-device",
+				"directory, or use --share-device",
 				l->path[i], strerror(code));
 	}
 	return RFL_OK;
@@ -169,7 +169,7 @@ enum rfl_rc rfl_claim_try(int claims, uint64_t run, bool *busy, struct rfl_err *
 		*busy = errno == EACCES || errno == EAGAIN;
 		if (*busy)
 			return RFL_OK;
-		return rfl_fail(err, RFL_EIO, errno, ".matrix.lock in the log folder: %s",
+		return rfl_fail(err, RFL_EIO, errno, ".matrix.lock in the log directory: %s",
 				strerror(errno));
 	}
 	return RFL_OK;

@@ -8,7 +8,7 @@
 
 #include "cli/cmd.h"
 
-#define RFL_DEVICE_LOCKS_MAX 33 /* the processor and 32 GPUs */
+#define RFL_DEVICE_LOCKS_MAX 33 /* the CPU and 32 GPUs */
 
 /** The locks that a run needs, always in the same order. */
 struct rfl_device_lock {
@@ -20,9 +20,9 @@ struct rfl_device_lock {
 /**
  * Choose the locks for a run. The lock of a GPU or MIG instance is named after its UUID or, without
  * a driver, its number.
- * @param backend  "cpu", "cuda" or "mps"; "auto": the processor and the GPUs
+ * @param backend  "cpu", "cuda" or "mps"; "auto": the CPU and the GPUs
  * @param ngpus    number of GPUs that the run uses, starting with the first one visible to CUDA
- * @param dir      folder of the lock files, common to all users of the machine
+ * @param dir      directory of the lock files, common to all users of the machine
  */
 void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t ngpus,
 			  const char *dir);
@@ -44,8 +44,8 @@ enum rfl_rc rfl_device_lock_wait(struct rfl_device_lock *l, const char *backend,
 /** Sleep for 50 ms. @param said  whether `what` was logged; set to true */
 void rfl_device_pause(struct rfl_cli *cli, bool *said, const char *what);
 
-/** Open the file of claims in a log folder; each run locks a byte in it. Open it once per process;
- * release with close(). */
+/** Open the file of claims in a log directory; each run locks a byte in it. Open it once per
+ * process; release with close(). */
 enum rfl_rc rfl_claims_open(const char *log_dir, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Claim a run. @param busy set to whether another process has claimed it */

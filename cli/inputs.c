@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/project.h"
 
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_err *err)
 {
@@ -16,23 +19,28 @@ enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_
 			made_by);
 }
 
-void rfl_cli_log_lines(enum rfl_log_level level, const char *lines)
+const char *rfl_cli_made_by(const char *value, const char *path)
 {
-	while (*lines) {
-		size_t len = strcspn(lines, "\n");
+	const bool peaks = strcmp(value, "peaks") == 0;
 
-		rfl_log(level, "%.*s", (int)len, lines);
-		lines += len + (lines[len] == '\n');
-	}
+	if (strcmp(rfl_path_base(path), rfl_project_usual(value)) == 0)
+		return peaks ? "roofline peaks measure" : "roofline points";
+	return peaks ? "roofline peaks measure --output FILE" : "roofline points --output FILE";
 }
 
-enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
-			      const struct rfl_opt_list *map_words,
-			      const struct rfl_ledger_metric *metric, enum rfl_rows rows,
-			      struct rfl_runs **ret, struct rfl_err *err)
+void rfl_cli_log_lines(enum rfl_log_level level, const char *lines)
 {
-	struct rfl_column_map *map = rfl_column_map_new();
-	enum rfl_rc rc = map ? RFL_OK : rfl_no_memory(err, "--map");
+	struct rfl_span rest = rfl_span_of(lines), line;
+
+	while (rfl_span_next_line(&rest, &line))
+		rfl_log(level, "%.*s", (int)line.len, line.at);
+}
+
+enum rfl_rc rfl_cli_read_map(const struct rfl_opt_list *map_words, struct rfl_column_map **ret,
+			     struct rfl_err *err)
+{
+	RFL_AUTOPTR(column_map) map = map_words->n ? rfl_column_map_new() : NULL;
+	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < map_words->n && rc == RFL_OK; i++) {
 		const char *word = map_words->items[i];
@@ -42,15 +50,27 @@ enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 		else if ((rc = rfl_column_map_add(map, word, "--map", err)) == RFL_EINVAL)
 			rc = RFL_EUSAGE;
 	}
+	if (rc == RFL_OK) {
+		*ret = map;
+		map = NULL;
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
+			      const struct rfl_opt_list *map_words,
+			      const struct rfl_ledger_metric *metric, enum rfl_rows rows,
+			      struct rfl_runs **ret, struct rfl_err *err)
+{
+	RFL_AUTOPTR(column_map) map = NULL;
+	enum rfl_rc rc = rfl_cli_read_map(map_words, &map, err);
+
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++)
 		rc = rfl_cli_need_file(paths[i], "roofline run", err);
-	if (rc == RFL_OK)
-		rc = rfl_runs_load(paths, npaths, map_words->n ? map : NULL, metric, rows, ret,
-				   err);
-	if (rc == RFL_OK)
-		rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&(*ret)->notes));
-	rfl_column_map_free(map);
-	return rc;
+	if (rc || (rc = rfl_runs_load(paths, npaths, map, metric, rows, ret, err)))
+		return rc;
+	rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&(*ret)->notes));
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_cli_load_repeats(const char *const *paths, size_t npaths,
@@ -74,10 +94,21 @@ enum rfl_rc rfl_cli_load_repeats(const char *const *paths, size_t npaths,
 
 enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
 {
-	enum rfl_rc rc =
-		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
+	enum rfl_rc rc = rfl_cli_need_file(path, rfl_cli_made_by("peaks", path), err);
 
 	return rc ? rc : rfl_peaks_load(path, ret, err);
+}
+
+enum rfl_rc rfl_cli_load_points(const char *path, struct rfl_points **ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_cli_need_file(path, rfl_cli_made_by("points", path), err);
+
+	return rc ? rc : rfl_points_load(path, ret, err);
+}
+
+enum rfl_rc rfl_cli_find_peer(const char *as, const struct rfl_peer **ret, struct rfl_err *err)
+{
+	return !as || rfl_peer_find(as, ret, err) == RFL_OK ? RFL_OK : rfl_usage_of("--as", err);
 }
 
 /* The value of a variable; NULL if it is unset or empty. */
@@ -86,6 +117,28 @@ static const char *value_of(const char *variable)
 	const char *value = getenv(variable);
 
 	return value && value[0] != '\0' ? value : NULL;
+}
+
+static bool is_record(const char *path)
+{
+	return rfl_span_ends(rfl_span_of(path), ".json");
+}
+
+enum rfl_rc rfl_cli_records(const char *log_dir, struct rfl_arena *arena, const char ***ret,
+			    size_t *n, struct rfl_err *err)
+{
+	const char *own = rfl_arena_printf(arena, "%s/env.json", log_dir), **others;
+	enum rfl_rc rc = rfl_dir_list(rfl_arena_printf(arena, "%s/env", log_dir), is_record, arena,
+				      &others, n, err);
+
+	if (rc)
+		return rc;
+	*ret = rfl_arena_array(arena, *n + 1, sizeof(**ret));
+	(*ret)[0] = own;
+	if (*n)
+		memcpy(*ret + rfl_file_exists(own), others, *n * sizeof(*others));
+	*n += rfl_file_exists(own);
+	return RFL_OK;
 }
 
 struct rfl_cupti_places rfl_cli_places(const struct rfl_cli *cli)

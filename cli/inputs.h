@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "cli/cmd.h"
+#include "complexity/peer.h"
 #include "ledger/repeats.h"
 #include "ledger/runs.h"
 #include "peaks/peaks.h"
@@ -24,12 +25,19 @@
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The command that creates a file with the project's "peaks" or "points". */
+const char *rfl_cli_made_by(const char *value, const char *path);
+
 /** Options with which `summary` and `compare` select runs. */
 struct rfl_cli_runs_args {
 	struct rfl_opt_list metrics, map, env, model, precision;
 	int metric;  /**< index of rfl_ledger_metrics */
 	bool losses; /**< see struct rfl_repeats_options */
 };
+
+/** Read the words of --map. @param ret  NULL without any; release with rfl_column_map_free() */
+enum rfl_rc rfl_cli_read_map(const struct rfl_opt_list *words, struct rfl_column_map **ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Load the runs, and log how the columns of tables of other programs were interpreted. */
 enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
@@ -51,7 +59,21 @@ void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);
 enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The folders in which to look for NVIDIA's libraries. The strings are borrowed from the
+/** The same for points. */
+enum rfl_rc rfl_cli_load_points(const char *path, struct rfl_points **ret,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Find the counter of --as; NULL: not given. @return RFL_OK; RFL_EUSAGE */
+enum rfl_rc rfl_cli_find_peer(const char *as, const struct rfl_peer **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** List the records of environments in a log directory: env.json, and the records of other machines
+ * in env/.
+ * @param arena  owns the list */
+enum rfl_rc rfl_cli_records(const char *log_dir, struct rfl_arena *arena, const char ***ret,
+			    size_t *n, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The directories in which to look for NVIDIA's libraries. The strings are borrowed from the
  * environment variables and from `cli`. */
 struct rfl_cupti_places rfl_cli_places(const struct rfl_cli *cli);
 

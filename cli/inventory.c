@@ -3,17 +3,19 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/num.h"
 #include "base/proc.h"
 #include "cli/inputs.h"
 #include "complexity/count.h"
 #include "complexity/zoo.h"
 #include "machine/gpu.h"
+#include "machine/isa.h"
 #include "machine/machine.h"
+#include "peaks/doubts.h"
 #include "peaks/gpu.h"
 #include "peaks/kernels.h"
 #include "plot/chart.h"
@@ -23,6 +25,7 @@
 #include "profile/source.h"
 #include "rfl_config.h"
 #include "runner/engine.h"
+#include "runner/run.h"
 
 #define LOW_MEMORY    ((int64_t)1 << 30) /* bytes; with less, training is likely to be killed */
 #define PARANOID_OWN  2 /* at this level or below, a process may count its own events */
@@ -36,10 +39,8 @@ static struct rfl_item *add(struct rfl_inventory *inv, const char *registry, con
 			    const char *summary, const char *detail, const char *reason,
 			    const char *fix)
 {
-	struct rfl_item *item;
+	struct rfl_item *item = rfl_arena_append(inv->arena, &inv->items, &inv->n);
 
-	rfl_reserve(&inv->items, &inv->cap, inv->n + 1);
-	item = &inv->items[inv->n++];
 	*item = (struct rfl_item){ .registry = registry,
 				   .name = name,
 				   .state = reason ? RFL_ITEM_NO : RFL_ITEM_OK,
@@ -52,7 +53,8 @@ static struct rfl_item *add(struct rfl_inventory *inv, const char *registry, con
 	return item;
 }
 
-/* Add a fact of the machine. @param slow  why it is slow or works only in part; NULL: it is fine */
+/* Add a property of the machine. @param slow  why it is slow or works only in part; NULL: it is
+ * fine */
 static void fact(struct rfl_inventory *inv, const char *name, const char *detail, const char *slow,
 		 const char *fix)
 {
@@ -149,41 +151,72 @@ enum rfl_rc rfl_item_probe(struct rfl_cli *cli, struct rfl_arena *arena, struct 
 		.capture_stderr = true,
 		.timeout_s = TIMEOUT_S,
 	};
-	const char *output, *blas, *no_gpu;
-	struct rfl_proc_result result;
+	const uint64_t isa = rfl_isa_detect();
+	const char *output, *blas, *no_gpu, *libraries, *core = NULL;
+	struct rfl_span kernels;
+	RFL_AUTO(proc_result) result = { .started = false };
 	enum rfl_rc rc = rfl_proc_run(&spec, &result, err);
 
-	if (rc == RFL_OK) {
-		output = rfl_buf_str(&result.out);
-		item->devices = field_of(arena, output, "devices");
-		item->version = field_of(arena, output, "library");
-		item->reason = field_of(arena, output, "reason");
-		blas = field_of(arena, output, "blas");
-		no_gpu = field_of(arena, output, "no-gpu");
-		if (!result.exited || result.exit_code != 0 || (!item->devices && !item->reason))
-			item->reason = what_happened(arena, &result);
-		if (item->reason)
-			item->state = RFL_ITEM_NO;
-		else
-			item->detail =
-				rfl_arena_printf(arena, "%s; library %s%s%s%s%s", item->devices,
-						 item->version ? item->version : "version unknown",
-						 blas ? "; BLAS " : "", blas ? blas : "",
-						 no_gpu ? "; no GPU: " : "", no_gpu ? no_gpu : "");
-		/* the reference BLAS is correct, but many times slower than others */
-		if (!item->reason && blas && strstr(blas, "/blas/libblas")) {
-			item->state = RFL_ITEM_WARN;
-			item->reason = "the reference BLAS is slow";
-			item->fix = "install libopenblas0-pthread";
-		}
+	if (rc)
+		return rc;
+	output = rfl_buf_str(&result.out);
+	item->devices = field_of(arena, output, "devices");
+	item->version = field_of(arena, output, "library");
+	item->reason = field_of(arena, output, "reason");
+	blas = field_of(arena, output, "blas");
+	no_gpu = field_of(arena, output, "no-gpu");
+	libraries = field_of(arena, output, "libraries");
+	if (!result.exited || result.exit_code != 0 || (!item->devices && !item->reason))
+		item->reason = what_happened(arena, &result);
+	if (item->reason) {
+		item->state = RFL_ITEM_NO;
+		return RFL_OK;
 	}
-	rfl_proc_result_fini(&result);
+	item->detail = rfl_arena_printf(arena, "%s; library %s%s%s%s%s", item->devices,
+					item->version ? item->version : "version unknown",
+					blas ? "; BLAS " : "", blas ? blas : "",
+					no_gpu ? "; no GPU: " : "", no_gpu ? no_gpu : "");
+	/* the reference BLAS is correct, but many times slower than others */
+	if (blas && strstr(blas, "/blas/libblas")) {
+		item->state = RFL_ITEM_WARN;
+		item->reason = "the reference BLAS is slow";
+		item->fix = "install libopenblas0-pthread";
+	}
+	if (libraries)
+		core = rfl_peaks_openblas_core(libraries, isa & RFL_ISA_BIT(AVX2),
+					       isa & RFL_ISA_BIT(AVX512F), &kernels);
+	if (core) {
+		item->state = RFL_ITEM_WARN;
+		item->reason =
+			rfl_arena_printf(arena, "OpenBLAS uses its kernels for %.*s, an older CPU",
+					 RFL_SPAN_ARG(kernels));
+		item->fix = rfl_arena_printf(arena, "set OPENBLAS_CORETYPE=%s in the environment",
+					     core);
+	}
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_cli_auto_device(struct rfl_cli *cli, const char *engine, const char **ret,
+				struct rfl_err *err)
+{
+	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS,
+						    RFL_DEVICE_CPU };
+	struct rfl_item item = { .name = engine };
+	enum rfl_rc rc = rfl_item_probe(cli, cli->arena, &item, err);
+
+	*ret = item.devices ? NULL : rfl_run_likely_device();
+	for (size_t i = 0; i < RFL_ARRAY_LEN(by_speed) && !*ret; i++)
+		if (strstr(item.devices, rfl_device_names[by_speed[i]]))
+			*ret = rfl_device_names[by_speed[i]];
+	if (rc == RFL_OK)
+		rfl_log(RFL_LOG_DEBUG, "auto selects %s; %s", *ret,
+			rfl_item_finding(&item, cli->arena));
 	return rc;
 }
 
 static void collect_engines(struct rfl_inventory *inv)
 {
-	struct rfl_engine_list *list = NULL;
+	RFL_AUTOPTR(engine_list) list = NULL;
 	const struct rfl_engine_row *row;
 
 	inv->rc = rfl_engine_list_new(inv->cli->plugin_dirs, &list, inv->err);
@@ -198,7 +231,6 @@ static void collect_engines(struct rfl_inventory *inv)
 		if (!row->missing)
 			inv->rc = rfl_item_probe(inv->cli, inv->arena, item, inv->err);
 	}
-	rfl_engine_list_free(list);
 }
 
 static void collect_benchmarks(struct rfl_inventory *inv)
@@ -238,11 +270,10 @@ void rfl_item_perf(struct rfl_arena *arena, struct rfl_item *item, int64_t *leve
 	}
 	if (s.paranoid != PARANOID_NONE)
 		*level = s.paranoid;
-	item->detail = rfl_arena_printf(
-		arena,
-		"%s: %zu kernel events, %zu hardware events (%zu for FLOPs, %zu for memory "
-		"controllers)",
-		s.processor, s.software, s.hardware, s.flops, s.dram);
+	item->detail = rfl_arena_printf(arena,
+					"%s: %zu kernel events, %zu hardware events (%zu for "
+					"FLOPs, %zu for memory controllers)",
+					s.processor, s.software, s.hardware, s.flops, s.dram);
 	item->state = RFL_ITEM_WARN;
 	if (!s.hardware) {
 		item->reason = rfl_arena_strdup(arena, s.no_hardware);
@@ -260,7 +291,7 @@ void rfl_item_perf(struct rfl_arena *arena, struct rfl_item *item, int64_t *leve
 /* The counters, and the permission to read them. */
 static void collect_sources(struct rfl_inventory *inv)
 {
-	static const char *const may_count[] = { "whole processors", "their own processes",
+	static const char *const may_count[] = { "whole CPUs", "their own processes",
 						 "their own processes in user mode", "nothing" };
 	const struct rfl_source_request request = { .sets = RFL_SET_CORE,
 						    .precision = "fp32",
@@ -279,7 +310,7 @@ static void collect_sources(struct rfl_inventory *inv)
 		}
 		(void)!source->probe(&request, &why);
 		add(inv, "sources", source->name, source->summary, NULL, reason_of(inv, NULL, &why),
-		    "run: roofline counters check");
+		    "only needed to count on an NVIDIA GPU; to check: roofline counters check");
 	}
 	if (level != RFL_INT_UNKNOWN) {
 		const bool forbids = level > PARANOID_OWN;
@@ -310,9 +341,6 @@ static void collect_surfaces(struct rfl_inventory *inv)
 	const struct rfl_surface_spec spec = { .font_dir =
 						       TEXT(inv, "%s/fonts", inv->cli->data_dir) };
 	const struct rfl_surface_ops *s;
-	struct rfl_err no_gnuplot = RFL_ERR_INIT;
-	struct rfl_buf version;
-	const char *detail;
 
 	for (size_t i = 0; (s = rfl_surface_at(i)); i++) {
 		struct rfl_err why = RFL_ERR_INIT;
@@ -323,13 +351,6 @@ static void collect_surfaces(struct rfl_inventory *inv)
 		    NULL)
 			->needed = strcmp(s->name, "png") == 0;
 	}
-	rfl_buf_init(&version, 1 << 10);
-	detail = rfl_chart_probe(&version, &no_gnuplot) == RFL_OK
-			 ? rfl_arena_strdup(inv->arena, rfl_buf_str(&version))
-			 : NULL;
-	rfl_buf_fini(&version);
-	add(inv, "surfaces", "gnuplot", "charts of 'roofline plot' (a program)", detail,
-	    reason_of(inv, NULL, &no_gnuplot), NULL);
 }
 
 static void collect_libraries(struct rfl_inventory *inv)
@@ -344,7 +365,7 @@ static void collect_machine(struct rfl_inventory *inv)
 {
 	const bool debug = strcmp(RFL_BUILD_TYPE, "Debug") == 0;
 	const char *caches = "", *vectors = "", *missing = NULL;
-	struct rfl_machine *m = NULL;
+	RFL_AUTOPTR(machine) m = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
 	char folder[4096], size[RFL_NUM_MAX], available[RFL_NUM_MAX];
 	bool low;
@@ -363,9 +384,9 @@ static void collect_machine(struct rfl_inventory *inv)
 	    missing ? "not found" : NULL, "install fonts-liberation, then build again");
 	if (!getcwd(folder, sizeof(folder)))
 		(void)snprintf(folder, sizeof(folder), "%s", strerror(errno));
-	fact(inv, "folder", TEXT(inv, "the current one is %s", folder),
+	fact(inv, "directory", TEXT(inv, "the current one is %s", folder),
 	     access(".", W_OK) == 0 ? NULL : "not writable",
-	     "change to another folder, or write output files elsewhere");
+	     "change to another directory, or write output files elsewhere");
 	if (rfl_machine_new(&m, &why) != RFL_OK) {
 		add(inv, "machine", "system", NULL, NULL, reason_of(inv, NULL, &why),
 		    "mount /sys and /proc");
@@ -379,18 +400,16 @@ static void collect_machine(struct rfl_inventory *inv)
 	for (size_t i = 0; i < m->ncaches; i++)
 		caches = TEXT(inv, "%s, L%d %s", caches, m->caches[i].level,
 			      rfl_num_bytes((double)m->caches[i].size_bytes, size, sizeof(size)));
-	fact(inv, "processor",
+	fact(inv, "cpu",
 	     TEXT(inv, "%s: %d of %d cores usable, %zu threads%s",
 		  m->cpu_name ? m->cpu_name : "(no name)", m->usable_cores, m->cores, m->ncpus,
 		  caches),
 	     NULL, NULL);
 	if (!isnan(m->cpu_quota) && m->cpu_quota < m->usable_cores)
 		fact(inv, "quota", NULL,
-		     TEXT(inv,
-			  "CPU time is limited to that of %.3g processors by the control group",
-			  m->cpu_quota),
-		     "raise the CPU limit of the container; otherwise the results are those of a "
-		     "smaller machine");
+		     TEXT(inv, "the control group limits this process to %.3g CPUs", m->cpu_quota),
+		     "raise the CPU limit of the container; otherwise you measure a smaller "
+		     "machine");
 	if (m->governor && strcmp(m->governor, "performance") != 0)
 		fact(inv, "governor", NULL,
 		     TEXT(inv,
@@ -411,23 +430,21 @@ static void collect_machine(struct rfl_inventory *inv)
 				 : "size not reported by the system",
 	     low ? "training may be killed for lack of memory" : NULL,
 	     "free memory, or use small batches");
-	rfl_machine_free(m);
 }
 
 static void collect_devices(struct rfl_inventory *inv)
 {
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_gpus *g = NULL;
+	RFL_AUTOPTR(gpus) g = NULL;
 
 	/* the message has a reason for each name of the library; keep only the first */
 	if (rfl_gpus_new(&g, &why) != RFL_OK)
 		add(inv, "devices", "gpu", NULL, NULL,
 		    TEXT(inv, "%.*s", (int)strcspn(why.msg, ";"), why.msg),
-		    "not required: training runs on the processor");
+		    "not required: training runs on the CPU");
 	for (size_t i = 0; g && i < g->n; i++)
 		add(inv, "devices", "gpu", NULL,
 		    TEXT(inv, "%s, driver %s", g->gpus[i].name, g->driver), NULL, NULL);
-	rfl_gpus_free(g);
 }
 
 /* clang-format off */
@@ -446,13 +463,9 @@ static const struct {
 } registries[] = { REGISTRIES(ROW) };
 
 enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, size_t nnames,
-			      struct rfl_inventory **ret, struct rfl_err *err)
+			      struct rfl_inventory *inv, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_inventory *inv = rfl_arena_array(arena, 1, sizeof(*inv));
-	enum rfl_rc rc;
-
-	*inv = (struct rfl_inventory){ .arena = arena, .cli = cli, .err = err };
+	*inv = (struct rfl_inventory){ .arena = cli->arena, .cli = cli, .err = err };
 	for (size_t i = 0; i < RFL_ARRAY_LEN(registries) && !inv->rc; i++) {
 		bool wanted = nnames == 0;
 
@@ -461,35 +474,23 @@ enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, siz
 		if (wanted)
 			registries[i].collect(inv);
 	}
-	rc = inv->rc;
-	if (rc == RFL_OK)
-		*ret = inv;
-	else
-		rfl_inventory_free(inv);
-	return rc;
+	return inv->rc;
 }
 
-void rfl_inventory_free(struct rfl_inventory *inv)
+void rfl_item_put_state(struct rfl_table *t, const void *item)
 {
-	if (!inv)
-		return;
-	free(inv->items);
-	rfl_arena_free(inv->arena);
+	rfl_table_text(t, rfl_item_state_names[((const struct rfl_item *)item)->state]);
 }
 
-size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry, size_t *all)
+int rfl_items_width(const struct rfl_item *items, size_t n, const char *registry)
 {
-	size_t usable = 0, n = 0;
+	size_t width = 0;
 
-	for (size_t i = 0; i < inv->n; i++) {
-		const bool in = strcmp(inv->items[i].registry, registry) == 0;
-
-		n += in;
-		usable += in && inv->items[i].state != RFL_ITEM_NO;
-	}
-	if (all)
-		*all = n;
-	return usable;
+	for (size_t i = 0; i < n; i++)
+		if ((!registry || strcmp(items[i].registry, registry) == 0) &&
+		    strlen(items[i].name) > width)
+			width = strlen(items[i].name);
+	return (int)width;
 }
 
 const char *rfl_item_finding(const struct rfl_item *item, struct rfl_arena *arena)
@@ -524,17 +525,16 @@ static const char *after_id(const char *message, const char *id)
 static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const char *id = ((const struct probe_args *)args)->id.items[0];
-	struct rfl_engine_list *list = NULL;
+	RFL_AUTOPTR(engine_list) list = NULL;
 	const struct rfl_engine_ops *opened = NULL;
 	struct rfl_err why[RFL_DEVICE_MPS + 1] = { RFL_ERR_INIT }; /* one per device */
-	struct rfl_buf devices;
+	RFL_AUTO(buf) devices = { .len = 0 };
 	char line[4096], *path;
 	FILE *maps;
 	enum rfl_rc rc = rfl_engine_list_new(cli->plugin_dirs, &list, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	rfl_buf_init(&devices, 0);
 	for (int d = 0; rfl_device_names[d]; d++) {
 		const struct rfl_engine_ops *ops = NULL;
 
@@ -563,15 +563,15 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	if (maps)
 		(void)fclose(maps); /* read-only */
 
+	rfl_run_libraries(line, sizeof(line));
+	if (opened && *line)
+		print_field(cli->out, "libraries", line);
 	/* report why a plugin built for GPUs cannot use one */
 	if (opened && why[RFL_DEVICE_CUDA].rc != RFL_OK && strcmp(opened->variant, "cpu") != 0)
 		print_field(cli->out, "no-gpu", after_id(why[RFL_DEVICE_CUDA].msg, id));
 	if (opened)
 		print_field(cli->out, "devices", rfl_buf_str(&devices));
-	rc = rfl_buf_check(&devices, "devices", err);
-	rfl_engine_list_free(list);
-	rfl_buf_fini(&devices);
-	return rc;
+	return RFL_OK;
 }
 
 const struct rfl_cmd rfl_cmd_probe = {

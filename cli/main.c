@@ -1,8 +1,9 @@
 /*
- * main.c - set up the process: signals, standard streams, environment variables, folders.
+ * main.c - set up the process: signals, standard streams, environment variables, directories.
  *
- * Other folders are found relative to that of the program, so that a build folder, an installation
- * and an unpacked archive work alike: <prefix>/bin, <prefix>/lib/roofline, <prefix>/share/roofline.
+ * Other directories are found relative to the program's directory, so that a build directory, an
+ * installation and an unpacked archive work alike: <prefix>/bin, <prefix>/lib/roofline,
+ * <prefix>/share/roofline.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 
 #define LAST_SECOND INT64_C(253402300799) /* the last second of the year 9999 */
 
-/* The folders in ROOFLINE_PLUGIN_PATH, followed by the built-in one. */
+/* The directories in ROOFLINE_PLUGIN_PATH, followed by the built-in one. */
 static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
 {
 	const char *path = getenv("ROOFLINE_PLUGIN_PATH");
@@ -86,7 +87,7 @@ int main(int argc, char **argv)
 	struct rfl_cli cli = { .out = stdout, .err = stderr };
 	struct rfl_err err = RFL_ERR_INIT;
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	struct rfl_arena *arena;
+	RFL_AUTOPTR(arena) arena = NULL;
 	char *self = NULL, *prefix, *slash;
 	int64_t unix_s;
 	int code = 1;
@@ -117,7 +118,7 @@ int main(int argc, char **argv)
 	cli.data_dir = rfl_arena_printf(arena, "%s/" RFL_DATADIR, prefix);
 	cli.plugin_dirs = plugin_dirs(arena, prefix);
 	cli.torch_dir = rfl_arena_printf(arena, "%s/" RFL_PLUGINDIR "/../torch/lib", prefix);
-	if (!rfl_dir_exists(cli.torch_dir)) /* no PyTorch is linked: use that of the build */
+	if (!rfl_dir_exists(cli.torch_dir)) /* no PyTorch is linked: use the build's */
 		cli.torch_dir = RFL_TORCH_LIBRARY_DIR[0] ? RFL_TORCH_LIBRARY_DIR : NULL;
 	cli.terminal = isatty(STDOUT_FILENO) == 1;
 	cli.progress = isatty(STDERR_FILENO) == 1;
@@ -126,6 +127,5 @@ done:
 	if (err.msg[0] != '\0')
 		fprintf(stderr, "roofline: %s\n", err.msg);
 	free(self);
-	rfl_arena_free(arena);
 	return code;
 }

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #define INTERVAL_NS 100000000 /* ten times a second */
@@ -32,10 +34,8 @@ static void put_bytes(struct rfl_cli *cli, const struct rfl_buf *text)
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_buf_check(text, what, err);
-
-	if (rc != RFL_OK)
-		return rc;
+	if (rfl_buf_check(text, what, err))
+		return RFL_EOVERFLOW;
 	if (rfl_format_for_people(format) || cli->terminal)
 		rfl_text_mask_from(text, 0);
 	put_bytes(cli, text);
@@ -51,13 +51,12 @@ enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *w
 enum rfl_rc rfl_cli_put_colored(struct rfl_cli *cli, const struct rfl_buf *text, const char *what,
 				struct rfl_err *err)
 {
-	struct rfl_buf masked;
-	enum rfl_rc rc;
+	RFL_AUTO(buf) masked = { .max = text->max };
 
-	rfl_buf_init(&masked, text->max);
+	if (rfl_buf_check(text, what, err))
+		return RFL_EOVERFLOW;
 	rfl_buf_append(&masked, text->data, text->len);
-	if (!masked.failed)
-		rfl_text_mask_from(&masked, 0);
+	rfl_text_mask_from(&masked, 0);
 	/* each byte of a code became one '?' or is unchanged, unless other bytes were replaced
 	 */
 	for (size_t i = 0; i + 2 < text->len && masked.len == text->len; i++)
@@ -69,38 +68,49 @@ enum rfl_rc rfl_cli_put_colored(struct rfl_cli *cli, const struct rfl_buf *text,
 			if (end < text->len && text->data[end] == 'm')
 				masked.data[i] = '\033';
 		}
-	rc = rfl_buf_check(&masked, what, err);
-	if (rc == RFL_OK)
-		put_bytes(cli, &masked);
-	rfl_buf_fini(&masked);
-	return rc;
+	put_bytes(cli, &masked);
+	return RFL_OK;
 }
 
 void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...)
 {
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	va_list ap;
 
-	rfl_buf_init(&text, 0);
 	va_start(ap, fmt);
 	rfl_buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	errno = ENOMEM;
-	if (rfl_cli_put(cli, &text, "text", NULL) != RFL_OK)
-		keep_reason(cli);
-	rfl_buf_fini(&text);
+	rfl_text_mask_from(&text, 0);
+	put_bytes(cli, &text);
+}
+
+enum rfl_rc rfl_cli_deliver(struct rfl_cli *cli, const char *path, enum rfl_format format,
+			    struct rfl_buf *text, const char *what, struct rfl_err *err)
+{
+	if (!path)
+		return rfl_cli_put_as(cli, format, text, what, err);
+	if (rfl_buf_check(text, what, err))
+		return RFL_EOVERFLOW;
+	return rfl_file_write(path, rfl_buf_str(text), text->len, err);
+}
+
+enum rfl_rc rfl_cli_put_json(struct rfl_cli *cli, const json_t *value, const char *what,
+			     struct rfl_err *err)
+{
+	RFL_AUTO(buf) text = { .len = 0 };
+
+	rfl_json_write(&text, value);
+	rfl_buf_putc(&text, '\n');
+	return rfl_cli_put_as(cli, RFL_FORMAT_JSON, &text, what, err);
 }
 
 enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, struct rfl_table *take_table,
 			      enum rfl_format format, struct rfl_err *err)
 {
-	struct rfl_buf text = { .len = 0 };
-	enum rfl_rc rc;
+	RFL_AUTO(buf) text = { .len = 0 };
 
 	rfl_table_finish(take_table, format, &text);
-	rc = rfl_cli_put_as(cli, format, &text, "table", err);
-	rfl_buf_fini(&text);
-	return rc;
+	return rfl_cli_put_as(cli, format, &text, "table", err);
 }
 
 void rfl_cli_flush(struct rfl_cli *cli)

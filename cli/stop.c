@@ -60,3 +60,9 @@ bool rfl_stop_asked(void)
 {
 	return asked != 0;
 }
+
+bool rfl_stop_cancels(void *unused)
+{
+	(void)unused;
+	return rfl_stop_asked();
+}

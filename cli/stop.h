@@ -24,5 +24,7 @@ void rfl_stop_restore(const struct rfl_stop *stop);
 
 /** Whether a signal has arrived since the outermost rfl_stop_catch(). */
 bool rfl_stop_asked(void);
+/** The same, as rfl_proc_spec.cancelled. */
+bool rfl_stop_cancels(void *unused);
 
 #endif

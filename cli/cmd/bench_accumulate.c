@@ -14,7 +14,7 @@ static const struct rfl_opt opts[] = {
 	OPT(REAL, value, .name = "value", .meta = "X", .def = "0.01", .rmin = -1e30, .rmax = 1e30,
 	    .help = "number to add"),
 	OPT(INT, count, .name = "count", .meta = "N", .def = "1000", .min = 1, .max = 1000000000,
-	    .help = "how often to add it"),
+	    .help = "number of additions"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };

@@ -22,29 +22,32 @@ struct loader_args {
 #define OPT(kind, member, ...) RFL_OPT(struct loader_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	OPT(TEXT, data, .name = "data", .meta = "DIR", .required = true,
-	    .help = "folder with images (DIR/train/<class>/<image>.jpg), CIFAR-10 or MNIST"),
-	OPT(INT, batch, .name = "batch-size", .meta = "N", .def = "64", .min = 1, .max = 1000000,
-	    .help = "images per batch"),
-	OPT(INT, image_size, .name = "image-size", .meta = "N", .def = "224", .min = 1, .max = 4096,
+	OPT(TEXT, data, .name = "data", .often = true, .meta = "DIR", .required = true,
+	    .help = "directory with images (DIR/train/<class>/<image>.jpg), CIFAR-10 or MNIST"),
+	OPT(INT, batch, .name = "batch-size", .often = true, .meta = "N", .def = "64", .min = 1,
+	    .max = 1000000, .help = "images per batch"),
+	OPT(INT, image_size, .name = "image-size", .often = true, .meta = "N", .def = "224",
+	    .min = 1, .max = 4096,
 	    .help = "width and height to which JPEG images are resized, in pixels"),
-	OPT(INT_LIST, workers, .name = "workers", .meta = "N", .def = "1 2 4", .min = 0,
-	    .max = 1024,
+	OPT(INT_LIST, workers, .name = "workers", .often = true, .meta = "N", .def = "1 2 4",
+	    .min = 0, .max = 1024,
 	    .help = "numbers of decoding threads to measure; 0: decode in the main thread"),
 	OPT(INT, prefetch, .name = "prefetch-factor", .meta = "N", .def = "2", .min = 1,
 	    .max = 1000, .help = "number of batches to decode ahead"),
-	OPT(REAL, seconds, .name = "seconds", .meta = "S", .def = "3", .rmin = 0.01, .rmax = 86400,
-	    .help = "duration of each measurement"),
-	OPT(INT, iters, .name = "iters", .meta = "N", .def = "0", .min = 0, .max = 1000000000,
+	OPT(REAL, seconds, .name = "seconds", .often = true, .meta = "S", .def = "3", .rmin = 0.01,
+	    .rmax = 86400, .help = "duration of each measurement"),
+	OPT(INT, iters, .name = "iters", .often = true, .meta = "N", .def = "0", .min = 0,
+	    .max = 1000000000,
 	    .help = "batches per measurement, instead of --seconds; 0: use --seconds"),
-	OPT(CHOICE, page_cache, .name = "page-cache", .meta = "STATE", .choices = page_cache_names,
-	    .def = "warm",
+	OPT(CHOICE, page_cache, .name = "page-cache", .often = true, .meta = "STATE",
+	    .choices = page_cache_names, .def = "warm",
 	    .help = "state of the page cache: files cached, not cached, or one after the other"),
 	OPT(FLAG, cached, .name = "cached", .help = "keep the JPEG files in memory"),
-	OPT(FLAG, augment, .name = "augment", .def = "on", .negatable = true,
+	OPT(FLAG, augment, .name = "augment", .often = true, .def = "on", .negatable = true,
 	    .help = "crop and flip at random, instead of resizing and cropping at the centre"),
 	OPT(FLAG, channels_last, .name = "channels-last", .help = "store batches in NHWC order"),
-	OPT(REAL, feed, .name = "feed", .meta = "X", .def = "0", .rmin = 0, .rmax = 1e9,
+	OPT(REAL, feed, .name = "feed", .often = true, .meta = "X", .def = "0", .rmin = 0,
+	    .rmax = 1e9,
 	    .help = "target in images/s for which the number of threads is reported; 0: none"),
 	OPT(INT, seed, .name = "seed", .meta = "N", .def = "0", .min = 0, .max = INT64_MAX,
 	    .help = "random seed for the order of images, the crops and the flips"),
@@ -56,28 +59,26 @@ static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate
 			     struct rfl_err *err)
 {
 	enum rfl_data_kind kind = RFL_DATA_IMAGEFOLDER;
-	enum rfl_rc rc = rfl_data_detect(a->data, &kind, err);
 	int64_t size = a->image_size; /* 0: the size of the records */
 
-	if (rc)
-		return rc;
+	if (rfl_data_detect(a->data, &kind, err))
+		return RFL_EUSAGE; /* as in 'run' and 'train' */
 	if (kind == RFL_DATA_CIFAR10 || kind == RFL_DATA_MNIST)
 		size = 0;
 	if (kind == RFL_DATA_TOKENS)
-		return rfl_fail(
-			err, RFL_EUSAGE, 0,
-			"--data: %s is a file of tokens, which nothing has to decode; use a "
-			"folder of images",
-			a->data);
+		return rfl_usage(err,
+				 "--data: %s is a file of tokens, which nothing has to decode; use "
+				 "a directory of images",
+				 a->data);
 	if (kind != RFL_DATA_IMAGEFOLDER && (a->cached || a->page_cache != PAGES_WARM))
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"%s: %s is always read into memory once; leave out --cached and "
-				"--page-cache",
-				a->cached ? "--cached" : "--page-cache", rfl_data_kind_names[kind]);
+		return rfl_usage(err,
+				 "%s: %s is always read into memory once; leave out --cached and "
+				 "--page-cache",
+				 a->cached ? "--cached" : "--page-cache",
+				 rfl_data_kind_names[kind]);
 	if (a->cached && a->page_cache != PAGES_WARM)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--page-cache: has no effect with --cached, which reads all files "
-				"in advance; leave out one of them");
+		return rfl_usage(err, "--page-cache: has no effect with --cached, which reads all "
+				      "files in advance; leave out one of them");
 	if (a->cached)
 		kind = RFL_DATA_IMAGEFOLDER_CACHED;
 	*ret = (struct rfl_loader_rate_config){
@@ -106,29 +107,22 @@ struct row {
 	struct rfl_loader_rate rate;
 };
 
-#define CELL(member) RFL_CELL(struct row, member)
-#define REAL(key_, title_, member, digits_, scale_)                                       \
-	{                                                                                 \
-		CELL(rate.member), .key = key_, .title = title_, .kind = RFL_COLUMN_REAL, \
-				   .digits = digits_, .scale = scale_                     \
-	}
-#define INT(key_, title_, member)                                                   \
-	{                                                                           \
-		CELL(member), .key = key_, .title = title_, .kind = RFL_COLUMN_INT, \
-	}
-
 static const struct rfl_column columns[] = {
-	{ CELL(data), .key = "data", .title = "Data" },
-	INT("workers", "Workers", workers),
-	{ CELL(files), .key = "files", .title = "Files" },
-	REAL("in_page_cache", "In page cache %", in_page_cache, 3, 0.01),
-	INT("images", "Images", rate.images),
-	REAL("seconds", "Seconds", wall_s, 3, 0),
-	REAL("images_per_s", "Images/s", images_per_s, 4, 0),
-	REAL("images_per_s_per_thread", "per thread", images_per_thread_s, 4, 0),
-	REAL("images_per_cpu_s", "per CPU second", images_per_cpu_s, 4, 0),
-	REAL("bytes_per_s", "MB/s read", bytes_per_s, 3, 1e6),
-	INT("decode_errors", "Decode errors", rate.bad),
+	RFL_COLUMN(TEXT, struct row, data, "data", "Data"),
+	RFL_COLUMN(INT, struct row, workers, "workers", "Workers"),
+	RFL_COLUMN(TEXT, struct row, files, "files", "Files"),
+	RFL_COLUMN(REAL, struct row, rate.in_page_cache, "in_page_cache", "In page cache %",
+		   .digits = 3, .scale = 0.01),
+	RFL_COLUMN(INT, struct row, rate.images, "images", "Images"),
+	RFL_COLUMN(REAL, struct row, rate.wall_s, "seconds", "Seconds", .digits = 3),
+	RFL_COLUMN(REAL, struct row, rate.images_per_s, "images_per_s", "Images/s", .digits = 4),
+	RFL_COLUMN(REAL, struct row, rate.images_per_thread_s, "images_per_s_per_thread",
+		   "per thread", .digits = 4),
+	RFL_COLUMN(REAL, struct row, rate.images_per_cpu_s, "images_per_cpu_s", "per CPU second",
+		   .digits = 4),
+	RFL_COLUMN(REAL, struct row, rate.bytes_per_s, "bytes_per_s", "MB/s read", .digits = 3,
+		   .scale = 1e6),
+	RFL_COLUMN(INT, struct row, rate.bad, "decode_errors", "Decode errors"),
 };
 
 /* Warn if the page cache was not in the requested state, and about damaged files. Only the first
@@ -162,7 +156,7 @@ static void add_notes(struct rfl_table *t, const struct loader_args *a, double p
 
 	rfl_table_note(t,
 		       "Batch size: %lld. Per thread: images per second of busy thread time, "
-		       "including reading. Per CPU second: images per second of processor time.",
+		       "including reading. Per CPU second: images per second of CPU time.",
 		       (long long)a->batch);
 	if (a->feed <= 0.0)
 		return;

@@ -1,88 +1,143 @@
-/* bench_sweep.c - a sweep of language models or attentions: a run matrix in memory, and its
- * execution. The rows of its table are read back from the ledger. */
-#include "cli/cmd/bench_sweep.h"
+/*
+ * bench_sweep.c - roofline bench lm and attention: sweeps of language models, and of one attention
+ * without heads. A sweep is a run matrix in memory: every cell is a run of the ledger, and the rows
+ * of the table are read back from there.
+ */
+#include "cli/cmd/matrix.h"
 
 #include <stdio.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cmd/run_config.h"
 #include "cli/inputs.h"
+#include "cli/inventory.h"
+#include "complexity/net/file.h"
 #include "complexity/zoo.h"
+#include "report/sweep.h"
 
-const char *const rfl_sweep_states[] = { "off", "on", NULL };
+static const char *const states[] = { "off", "on", NULL };
+
+/* The options of all sweeps. The first member is for commands with operands. */
+struct sweep_args {
+	struct rfl_opt_int_list contexts, warmup_study;
+	struct rfl_opt_list precisions, attentions, graphs;
+	int64_t batch, warmup, iters, repeats, threads;
+	const char *env, *engine, *peaks, *output;
+	int backend, by, format;
+	bool profile_memory, format_given;
+	struct rfl_matrix_execution how;
+};
+
+/* Their rows, for an argument struct with a member `sweep`. */
+#define SWEEP_OPTS(type, iters_)                                                                   \
+	RFL_OPT(type, INT_LIST, sweep.contexts, .name = "context-length", .often = true,           \
+		.meta = "N", .def = "256", .min = 1, .max = 1 << 24, .help = "tokens per sample"), \
+		RFL_OPT(type, LIST, sweep.precisions, .name = "precision", .often = true,          \
+			.meta = "P", .choices = rfl_precision_names, .def = "fp32",                \
+			.help = "numeric precisions"),                                             \
+		RFL_OPT(type, LIST, sweep.graphs, .name = "cuda-graph", .meta = "STATE",           \
+			.choices = states, .def = "off",                                           \
+			.help = "whether one step is recorded as a CUDA graph and replayed"),      \
+		RFL_OPT(type, INT, sweep.warmup, .name = "warmup-iters", .meta = "N", .def = "5",  \
+			.min = 0, .max = 1000000,                                                  \
+			.help = "number of steps before the measured ones"),                       \
+		RFL_OPT(type, INT_LIST, sweep.warmup_study, .name = "warmup-study", .meta = "N",   \
+			.against = "warmup-iters", .min = 0, .max = 1000000,                       \
+			.help = "repeat the benchmark with each number of warm-up steps; "         \
+				"replaces --warmup-iters"),                                        \
+		RFL_OPT(type, INT, sweep.iters, .name = "iters", .meta = "N", .def = iters_,       \
+			.min = 1, .max = 10000000, .help = "number of measured steps"),            \
+		RFL_OPT(type, INT, sweep.repeats, .name = "repeats", .often = true, .meta = "N",   \
+			.def = "1", .min = 1, .max = 1000,                                         \
+			.help = "runs of each configuration; their steps are pooled"),             \
+		RFL_OPT(type, CHOICE, sweep.backend, .name = "backend", .often = true,             \
+			.meta = "DEVICE", .choices = rfl_run_device_choices, .def = "auto",        \
+			.help = "device to run on"),                                               \
+		RFL_OPT(type, TEXT, sweep.engine, .name = "engine", .meta = "NAME", .def = "auto", \
+			.help = "engine to use; see 'roofline list engines'"),                     \
+		RFL_OPT(type, INT, sweep.threads, .name = "threads", .meta = "N", .def = "0",      \
+			.min = 0, .max = 4096,                                                     \
+			.help = "number of compute threads; 0: one per usable core"),              \
+		RFL_OPT(type, TEXT, sweep.env, .name = "env", .meta = "NAME", .project = "env",    \
+			.help = RFL_ENV_HELP),                                                     \
+		RFL_OPT(type, TEXT, sweep.peaks, .name = "peaks", .meta = "FILE",                  \
+			.project = "peaks", .found = true,                                         \
+			.help = "peaks file with the ceilings of the environment, for MFU and "    \
+				"bound"),                                                          \
+		RFL_OPT(type, CHOICE, sweep.by, .name = "by", .often = true, .meta = "SETTING",    \
+			.choices = rfl_sweep_settings, .def = "none",                              \
+			.help = "add the speed-up over the first value of this setting"),          \
+		RFL_OPT(type, FLAG, sweep.profile_memory, .name = "profile-memory",                \
+			.help = "record the memory of one more step of each run"),                 \
+		RFL_OPT(type, TEXT, sweep.how.log_dir, RFL_MATRIX_LOG_DIR),                        \
+		RFL_OPT(type, FLAG, sweep.how.retry_failed, RFL_MATRIX_RETRY_FAILED),              \
+		RFL_OPT(type, FLAG, sweep.how.share_device, RFL_MATRIX_SHARE_DEVICE),              \
+		RFL_OPT(type, FLAG, sweep.how.dry_run, RFL_MATRIX_DRY_RUN),                        \
+		RFL_OPT(type, TEXT, sweep.output, RFL_OPT_OUTPUT,                                  \
+			.help = "file for the table; without --format, the suffix .md, .csv or "   \
+				".json selects the format; default: standard output"),             \
+		RFL_OPT(type, CHOICE, sweep.format, .given = offsetof(type, sweep.format_given),   \
+			RFL_OPT_FORMAT)
+
+/* A sweep, and the options of its runs that are the same in every cell. */
+struct sweep_plan {
+	const char *name; /* for messages: "bench lm" */
+	const struct sweep_args *args;
+	size_t nmodels;
+	const char *const *models; /* as the table shows them */
+	const char *mode, *optimizer;
+	double grad_clip; /* 0: none */
+};
 
 /* A sweep while it is made. */
 struct job {
 	struct rfl_cli *cli;
-	const struct rfl_sweep_plan *plan;
-	const struct rfl_sweep_args *a;
+	const struct sweep_plan *plan;
+	const struct sweep_args *a;
 	struct rfl_sweep *s;
-	char env_name[49];
-	const char *env;         /* a copy in the arena of the sweep */
-	struct rfl_peaks *peaks; /* NULL: none */
-	struct rfl_matrix *m;
+	const char *device, *env;
 	size_t *row_of; /* for each cell of the matrix: its row */
 };
 
-static enum rfl_rc no_memory(const struct job *j, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", j->plan->name);
-}
-
 /* ---- the output, which is checked before the runs ---- */
 
-/* Check that a file can be created in the folder of the output. */
 static enum rfl_rc check_output(const char *path, struct rfl_err *err)
 {
-	char *target = NULL, *name = NULL;
-	FILE *f = NULL;
 	struct stat st;
 	enum rfl_rc rc;
 
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return rfl_fail(err, RFL_EUSAGE, 0, "--output: %s: this is a folder, not a file",
-				path);
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return RFL_OK; /* a device or pipe */
-	if ((rc = rfl_file_target(path, &target, err)) == RFL_OK &&
-	    (rc = rfl_file_neighbour(target, &name, &f, err)) == RFL_OK)
-		(void)!rfl_file_replace(f, name, target, RFL_EFAILED, NULL); /* remove it */
-	if (rc)
+	if ((rc = rfl_file_check_use(path, RFL_FILE_REPLACED, err)))
 		rfl_err_prefix(err, "--output");
-	free(target);
 	return rc;
 }
 
 /* The format of the table: --format, else by the suffix of --output. */
-static enum rfl_rc find_format(const struct rfl_sweep_args *a, enum rfl_format *ret,
+static enum rfl_rc find_format(const struct sweep_args *a, enum rfl_format *ret,
 			       struct rfl_err *err)
 {
 	const char *dot = a->output ? strrchr(rfl_path_base(a->output), '.') : NULL;
-	int format = a->format;
+	int format = 0;
 
-	if (dot && !a->format_given && strcmp(dot, ".txt") != 0) {
-		for (format = 0; rfl_format_names[format];)
-			if (strcmp(dot + 1, rfl_format_names[format]) == 0)
-				break;
-			else
-				format++;
-		if (!rfl_format_names[format])
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--output: '%s' has an unknown suffix; use .md, .csv, "
-					".json or .txt, or add --format",
-					a->output);
-	}
+	*ret = (enum rfl_format)a->format;
+	if (!dot || a->format_given || strcmp(dot, ".txt") == 0)
+		return RFL_OK;
+	while (rfl_format_names[format] && strcmp(dot + 1, rfl_format_names[format]) != 0)
+		format++;
 	*ret = (enum rfl_format)format;
-	return RFL_OK;
+	if (rfl_format_names[format])
+		return RFL_OK;
+	return rfl_usage(err,
+			 "--output: '%s' has an unknown suffix; use .md, .csv, .json or .txt, or "
+			 "add --format",
+			 a->output);
 }
 
 /* ---- the rows, and what is known of them before they run ---- */
@@ -113,10 +168,10 @@ static void add_row(struct job *j, int64_t warmup, bool graph, const char *preci
 	j->s->rows[j->s->n++] = row;
 }
 
-static enum rfl_rc add_rows(struct job *j, struct rfl_err *err)
+static void add_rows(struct job *j)
 {
-	const struct rfl_sweep_args *a = j->a;
-	const struct rfl_sweep_plan *p = j->plan;
+	const struct sweep_args *a = j->a;
+	const struct sweep_plan *p = j->plan;
 	const struct rfl_opt_int_list *w = &a->warmup_study;
 	const size_t nwarm = w->n ? w->n : 1;
 
@@ -124,9 +179,6 @@ static enum rfl_rc add_rows(struct job *j, struct rfl_err *err)
 	j->s->rows = rfl_alloc_array(nwarm * a->graphs.n * a->precisions.n * a->attentions.n *
 					     p->nmodels * a->contexts.n,
 				     sizeof(*j->s->rows));
-	j->env = j->s->arena ? rfl_arena_strdup(j->s->arena, j->env_name) : NULL;
-	if (!j->env || !j->s->rows)
-		return no_memory(j, err);
 	for (size_t i = 0; i < nwarm; i++)
 		for (size_t g = 0; g < a->graphs.n; g++)
 			for (size_t k = 0; k < a->precisions.n; k++)
@@ -139,132 +191,98 @@ static enum rfl_rc add_rows(struct job *j, struct rfl_err *err)
 								a->precisions.items[k],
 								a->attentions.items[f],
 								p->models[m], a->contexts.items[c]);
-	return RFL_OK;
 }
 
 /* ---- the matrix ---- */
 
-/* The options that are not set by the matrix itself. Defaults are left out, so that the id of a
- * cell does not change when an option is added. */
+/* The options that are not set by the matrix itself. Defaults are omitted, so that the id of a cell
+ * does not change when an option is added. */
 static json_t *options_of(const struct job *j, const struct rfl_sweep_row *r)
 {
-	const struct rfl_sweep_plan *p = j->plan;
+	const struct sweep_plan *p = j->plan;
 	json_t *o = json_pack("{s:I, s:I, s:I, s:s, s:b}", "warmup-iters", (json_int_t)r->warmup,
 			      "iters", (json_int_t)j->a->iters, "context-length",
 			      (json_int_t)r->context, "mode", p->mode, "synthetic", 1);
-	bool ok = o != NULL;
 
-	if (ok && strcmp(r->attention, "auto") != 0)
-		ok = json_object_set_new(o, "attention", json_string(r->attention)) == 0;
-	if (ok && r->graph)
-		ok = json_object_set_new(o, "cuda-graph", json_true()) == 0;
-	if (ok && r->profile_memory)
-		ok = json_object_set_new(o, "profile-memory", json_true()) == 0;
-	if (ok && strcmp(j->a->engine, "auto") != 0)
-		ok = json_object_set_new(o, "engine", json_string(j->a->engine)) == 0;
-	if (ok && j->a->threads)
-		ok = json_object_set_new(o, "threads", json_integer(j->a->threads)) == 0;
-	if (ok && strcmp(p->mode, "train") == 0)
-		ok = json_object_set_new(o, "optimizer", json_string(p->optimizer)) == 0;
-	if (ok && p->grad_clip > 0)
-		ok = json_object_set_new(o, "grad-clip", json_real(p->grad_clip)) == 0;
-	if (!ok) {
-		json_decref(o);
-		return NULL;
-	}
+	if (strcmp(r->attention, "auto") != 0)
+		rfl_json_put(&o, "attention", json_string(r->attention));
+	if (r->graph)
+		rfl_json_put(&o, "cuda-graph", json_true());
+	if (r->profile_memory)
+		rfl_json_put(&o, "profile-memory", json_true());
+	if (strcmp(j->a->engine, "auto") != 0)
+		rfl_json_put(&o, "engine", json_string(j->a->engine));
+	if (j->a->threads)
+		rfl_json_put(&o, "threads", json_integer(j->a->threads));
+	if (strcmp(p->mode, "train") == 0)
+		rfl_json_put(&o, "optimizer", json_string(p->optimizer));
+	if (p->grad_clip > 0)
+		rfl_json_put(&o, "grad-clip", json_real(p->grad_clip));
 	return o;
 }
 
-/* One environment for each row, because options belong to environments. */
-static enum rfl_rc make_matrix(struct job *j, struct rfl_err *err)
+/* One environment for each row, because options belong to environments.
+ * @param ret  left NULL if no row can run */
+static enum rfl_rc make_matrix(struct job *j, struct rfl_matrix **ret, struct rfl_err *err)
 {
 	json_t *envs = json_array();
-	json_t *root =
+	json_auto_t *root =
 		json_pack("{s:s, s:s, s:I, s:o}", "schema", "roofline.matrix/1", "name", "bench",
 			  "repeats", (json_int_t)j->a->repeats, "environments", envs);
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	size_t n = 0;
-	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&text, 0);
-	j->row_of = rfl_alloc_array(j->s->n, sizeof(*j->row_of));
-	for (size_t i = 0; root && j->row_of && i < j->s->n; i++) {
+	j->row_of = rfl_arena_array(j->cli->arena, j->s->n, sizeof(*j->row_of));
+	for (size_t i = 0; i < j->s->n; i++) {
 		const struct rfl_sweep_row *r = &j->s->rows[i];
-		json_t *env, *options;
 
 		if (r->reason)
 			continue;
-		options = options_of(j, r);
-		env = json_pack("{s:s, s:s, s:[s], s:[s], s:[I], s:o}", "name", j->env, "backend",
-				rfl_run_device_choices[j->a->backend], "models", r->model,
-				"precisions", r->precision, "batch_sizes", (json_int_t)r->batch,
-				"options", options);
-		if (!options || json_array_append_new(envs, env) != 0) {
-			json_decref(root);
-			root = NULL;
-		} else {
-			j->row_of[n++] = i;
-		}
+		(void)json_array_append_new(
+			envs, json_pack("{s:s, s:s, s:[s], s:[s], s:[I], s:o}", "name", j->env,
+					"backend", rfl_run_device_choices[j->a->backend], "models",
+					r->model, "precisions", r->precision, "batch_sizes",
+					(json_int_t)r->batch, "options", options_of(j, r)));
+		j->row_of[n++] = i;
 	}
-	if (!root || !j->row_of) {
-		rc = no_memory(j, err);
-		goto done;
-	}
-	if (n > 0) {
-		rfl_json_write(&text, root);
-		if ((rc = rfl_buf_check(&text, j->plan->name, err)) == RFL_OK)
-			rc = rfl_matrix_parse(rfl_buf_str(&text), text.len, j->plan->name, &j->m,
-					      err);
-	}
-done:
-	json_decref(root);
-	rfl_buf_fini(&text);
-	return rc;
+	if (n == 0)
+		return RFL_OK;
+	rfl_json_write(&text, root);
+	if (rfl_buf_check(&text, j->plan->name, err))
+		return RFL_EOVERFLOW;
+	return rfl_matrix_parse(rfl_buf_str(&text), text.len, j->plan->name, ret, err);
 }
 
 /* Execute all runs. An option that 'roofline run' rejects is reported as there. */
-static enum rfl_rc execute(struct job *j, struct rfl_err *err)
+static enum rfl_rc execute(struct job *j, struct rfl_matrix *m, struct rfl_err *err)
 {
-	const struct rfl_matrix *m = j->m;
 	struct rfl_matrix_execution how = j->a->how;
-	struct rfl_matrix_pick pick = { .m = j->m };
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_matrix_pick pick = { .m = m, .n = m->ncells * (size_t)m->repeats };
+	struct rfl_run_config config;
+	enum rfl_rc rc;
 
 	how.shuffle = -1;
 	how.quiet = true;
-	for (size_t i = 0; i < m->ncells && rc == RFL_OK; i++) {
-		struct rfl_run_config config;
-		int argc = 0;
-		char **argv = rfl_cli_matrix_argv(&m->cells[i], 0, &argc);
-
-		rc = argv ? rfl_run_config_parse(j->cli, argc, argv, &config, err)
-			  : no_memory(j, err);
-		free(argv);
+	for (size_t i = 0; i < m->ncells; i++) {
+		if ((rc = rfl_cli_matrix_config(j->cli, &m->cells[i], NULL, &config, err)))
+			return rc;
 		j->s->rows[j->row_of[i]].cell = rfl_arena_strdup(j->s->arena, m->cells[i].id);
-		if (rc == RFL_OK && !j->s->rows[j->row_of[i]].cell)
-			rc = no_memory(j, err);
 	}
-	if (rc)
-		return rc;
-	pick.n = m->ncells * (size_t)m->repeats;
-	pick.runs = rfl_alloc_array(pick.n, sizeof(*pick.runs));
-	if (!pick.runs)
-		return no_memory(j, err);
+	pick.runs = rfl_arena_array(j->cli->arena, pick.n, sizeof(*pick.runs));
 	for (size_t i = 0; i < pick.n; i++)
 		pick.runs[i] = i;
-	rc = rfl_cli_matrix_execute(j->cli, &pick, &how, err);
-	free(pick.runs);
-	return rc;
+	return rfl_cli_matrix_execute(j->cli, &pick, &how, err);
 }
 
 /* Fill in a row from the runs of its cell. */
-static void collect(struct job *j, size_t cell, const struct rfl_matrix_view *view)
+static void collect(struct job *j, const struct rfl_matrix *m, size_t cell,
+		    const struct rfl_matrix_view *view)
 {
 	struct rfl_sweep_run *runs =
-		rfl_arena_array(j->s->arena, (size_t)j->m->repeats, sizeof(*runs));
+		rfl_arena_array(j->s->arena, (size_t)m->repeats, sizeof(*runs));
 	size_t n = 0;
 
-	for (size_t i = cell; i < view->cover.nruns; i += j->m->ncells) {
+	for (size_t i = cell; i < view->cover.nruns; i += m->ncells) {
 		const struct rfl_ledger_row *row = view->cover.runs[i].row;
 
 		if (row)
@@ -277,70 +295,32 @@ static void collect(struct job *j, size_t cell, const struct rfl_matrix_view *vi
 	rfl_sweep_collect(j->s, &j->s->rows[j->row_of[cell]], runs, n);
 }
 
-enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan,
-			  struct rfl_sweep *ret, struct rfl_err *err)
+/* Write the table to standard output or --output; report how many runs are ok, and fail if none is.
+ */
+static enum rfl_rc put(struct job *j, enum rfl_sweep_table kind, enum rfl_format format,
+		       struct rfl_err *err)
 {
-	struct job j = { .cli = cli, .plan = plan, .a = plan->args, .s = ret };
-	struct rfl_matrix_view view = { .ledger = NULL };
-	const struct rfl_zoo_model *model;
-	enum rfl_format format;
-	enum rfl_rc rc;
-
-	*ret = (struct rfl_sweep){ .n = 0 };
-	if ((rc = find_format(j.a, &format, err)) ||
-	    (j.a->output && !j.a->how.dry_run && (rc = check_output(j.a->output, err))))
-		return rc;
-	if (j.a->env && (rc = rfl_text_check_env_name("--env", j.a->env, RFL_EUSAGE, err)))
-		return rc;
-	if (rfl_label_env(j.a->env, NULL, NULL,
-			  j.a->backend ? rfl_run_device_choices[j.a->backend] : "local", j.env_name,
-			  err) != RFL_OK)
-		return RFL_EUSAGE;
-	if ((j.a->peaks && (rc = rfl_cli_load_peaks(j.a->peaks, &j.peaks, err))) ||
-	    (rc = add_rows(&j, err)))
-		goto done;
-	for (size_t i = 0; i < ret->n; i++)
-		rfl_sweep_count(ret, &ret->rows[i], NULL, j.a->backend - 1 == RFL_DEVICE_CUDA);
-	if ((rc = make_matrix(&j, err)) || (j.m && (rc = execute(&j, err))))
-		goto done;
-	if (j.a->how.dry_run) {
-		ret->n = 0;
-		goto done;
-	}
-	if (j.m && (rc = rfl_cli_matrix_view_rows(j.m, j.a->how.log_dir, &view, err)))
-		goto done;
-	for (size_t i = 0; j.m && i < j.m->ncells; i++)
-		collect(&j, i, &view);
-	/* the names in the ledger: cs336_small, not S */
-	for (size_t i = 0; i < ret->n; i++)
-		if (rfl_zoo_find(ret->rows[i].model, &model, NULL) == RFL_OK &&
-		    model->context_length > 0 && !rfl_sweep_is_attention(ret->rows[i].model))
-			ret->rows[i].model = model->name;
-	rfl_sweep_compare(ret, (enum rfl_sweep_by)j.a->by);
-	rfl_sweep_place(ret, j.peaks);
-done:
-	rfl_matrix_view_fini(&view);
-	rfl_matrix_free(j.m);
-	free(j.row_of);
-	rfl_peaks_free(j.peaks);
-	return rc;
-}
-
-/* Say how many runs are ok, and fail if none is. */
-static enum rfl_rc judge(const struct rfl_sweep_plan *plan, const struct rfl_sweep *s,
-			 struct rfl_err *err)
-{
-	const size_t all = s->n * (size_t)plan->args->repeats;
+	const size_t repeats = (size_t)j->a->repeats, all = j->s->n * repeats;
+	struct rfl_sweep shown = *j->s;
 	size_t ok = 0, refused = 0, unsupported = 0;
+	RFL_AUTO(buf) out = { .len = 0 };
+	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < s->n; i++) {
-		ok += rfl_text_same(s->rows[i].status, "nan") ? 0 : (size_t)s->rows[i].runs;
-		refused += rfl_text_same(s->rows[i].status, "refused");
-		unsupported += rfl_text_same(s->rows[i].status, "unsupported");
+	shown.complete = !rfl_format_for_people(format);
+	shown.narrow = format == RFL_FORMAT_TABLE;
+	rfl_table_finish(rfl_sweep_table(&shown, kind, (enum rfl_sweep_by)j->a->by), format, &out);
+	if ((j->a->output && (rc = rfl_file_mkdirs_for(j->a->output, err))) ||
+	    (rc = rfl_cli_deliver(j->cli, j->a->output, format, &out, "table", err)))
+		return rc;
+	for (size_t i = 0; i < j->s->n; i++) {
+		const struct rfl_sweep_row *r = &j->s->rows[i];
+
+		ok += rfl_text_same(r->status, "nan") ? 0 : (size_t)r->runs;
+		refused += rfl_text_same(r->status, "refused") * repeats;
+		unsupported += rfl_text_same(r->status, "unsupported");
 	}
-	refused *= (size_t)plan->args->repeats;
 	if (ok == 0)
-		return rfl_fail(err, unsupported == s->n ? RFL_EUNAVAILABLE : RFL_EFAILED, 0,
+		return rfl_fail(err, unsupported == j->s->n ? RFL_EUNAVAILABLE : RFL_EFAILED, 0,
 				"no run is ok (%zu in all); the table has the reasons", all);
 	if (refused)
 		rfl_log(RFL_LOG_INFO, "%zu of %zu runs ok, %zu refused", ok, all, refused);
@@ -349,29 +329,190 @@ static enum rfl_rc judge(const struct rfl_sweep_plan *plan, const struct rfl_swe
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_sweep_put(struct rfl_cli *cli, const struct rfl_sweep_plan *plan,
-			  const struct rfl_sweep *s, enum rfl_sweep_table kind, struct rfl_err *err)
+/* Execute what is missing in the ledger, and print the rows; with --dry-run there are none. */
+static enum rfl_rc sweep(struct rfl_cli *cli, const struct sweep_plan *plan,
+			 enum rfl_sweep_table kind, struct rfl_err *err)
 {
-	const struct rfl_sweep_args *a = plan->args;
-	struct rfl_sweep shown = *s;
-	enum rfl_format format;
-	struct rfl_table *t;
-	struct rfl_buf out;
-	enum rfl_rc rc = find_format(a, &format, err);
+	RFL_AUTO(sweep) s = { .n = 0 };
+	struct job j = { .cli = cli, .plan = plan, .a = plan->args, .s = &s };
+	RFL_AUTO(matrix_view) view = { .ledger = NULL };
+	RFL_AUTOPTR(matrix) m = NULL;
+	RFL_AUTOPTR(peaks) peaks = NULL;
+	const struct rfl_zoo_model *model;
+	enum rfl_format format = RFL_FORMAT_TABLE;
+	enum rfl_rc rc;
 
-	if (rc)
+	j.device = rfl_run_device_choices[j.a->backend];
+	if ((rc = find_format(j.a, &format, err)) ||
+	    (j.a->output && !j.a->how.dry_run && (rc = check_output(j.a->output, err))) ||
+	    (j.a->env && (rc = rfl_text_check_env_name("--env", j.a->env, RFL_EUSAGE, err))) ||
+	    (!j.a->backend && (rc = rfl_cli_auto_device(cli, j.a->engine, &j.device, err))) ||
+	    (j.a->peaks && (rc = rfl_cli_load_peaks(j.a->peaks, &peaks, err))))
 		return rc;
-	shown.complete = !rfl_format_for_people(format);
-	shown.narrow = format == RFL_FORMAT_TABLE;
-	t = rfl_sweep_table(&shown, kind, (enum rfl_sweep_by)a->by);
-	if (!a->output) {
-		rc = rfl_cli_put_table(cli, t, format, err);
-		return rc ? rc : judge(plan, s, err);
-	}
-	rfl_buf_init(&out, 0);
-	rfl_table_finish(t, format, &out);
-	if (!(rc = rfl_buf_check(&out, a->output, err)))
-		rc = rfl_file_write(a->output, rfl_buf_str(&out), out.len, err);
-	rfl_buf_fini(&out);
-	return rc ? rc : judge(plan, s, err);
+	j.env = j.a->env ? j.a->env : j.device;
+	add_rows(&j);
+	for (size_t i = 0; i < s.n; i++)
+		rfl_sweep_count(&s, &s.rows[i], NULL, strcmp(j.device, "cuda") == 0);
+	if ((rc = make_matrix(&j, &m, err)) || (m && (rc = execute(&j, m, err))) ||
+	    j.a->how.dry_run ||
+	    (m && (rc = rfl_cli_matrix_view_rows(m, j.a->how.log_dir, &view, err))))
+		return rc;
+	for (size_t i = 0; m && i < m->ncells; i++)
+		collect(&j, m, i, &view);
+	/* the names in the ledger: cs336_small, not S */
+	for (size_t i = 0; i < s.n; i++)
+		if (rfl_zoo_find(s.rows[i].model, &model, NULL) == RFL_OK &&
+		    model->context_length > 0 && !rfl_sweep_is_attention(s.rows[i].model))
+			s.rows[i].model = model->name;
+	rfl_sweep_compare(&s, (enum rfl_sweep_by)j.a->by);
+	rfl_sweep_place(&s, peaks);
+	return put(&j, kind, format, err);
 }
+
+/* ---- the commands ---- */
+
+struct lm_args {
+	struct rfl_opt_list models;
+	struct sweep_args sweep;
+	int mode, optimizer;
+	double grad_clip;
+	bool optimizer_given;
+};
+
+#define LM(kind, member, ...) RFL_OPT(struct lm_args, kind, member, __VA_ARGS__)
+
+static const struct rfl_opt lm_opts[] = {
+	LM(LIST, models, .name = "models", .often = true, .meta = "MODEL", .def = "S",
+	   .help = "language models; S, M, L, XL and 2p7 are the sizes of CS336"),
+	LM(INT, sweep.batch, .name = "batch-size", .often = true, .meta = "N", .def = "4", .min = 1,
+	   .max = 1 << 20, .help = "samples per step"),
+	LM(CHOICE, mode, .name = "mode", .often = true, .meta = "MODE",
+	   .choices = rfl_run_mode_names, .def = "fwd_bwd", .help = "parts of a step to run"),
+	LM(CHOICE, optimizer, .name = "optimizer", .meta = "NAME",
+	   .given = offsetof(struct lm_args, optimizer_given), .choices = rfl_optimizer_rule_names,
+	   .def = "adamw", .help = "update rule, in mode train"),
+	LM(REAL, grad_clip, .name = "grad-clip", .meta = "NORM", .def = "0", .rmin = 0,
+	   .rmax = 1e30, .help = "largest norm of the gradients, in mode train; 0: no clipping"),
+	LM(LIST, sweep.attentions, .name = "attention", .often = true, .meta = "FORM",
+	   .choices = rfl_attention_names, .def = "auto", .help = "attention implementations"),
+	SWEEP_OPTS(struct lm_args, "10"),
+	{ .name = NULL },
+};
+
+static enum rfl_rc run_lm(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct lm_args *a = args;
+	const struct sweep_plan plan = {
+		.name = "bench lm",
+		.args = &a->sweep,
+		.nmodels = a->models.n,
+		.models = a->models.items,
+		.mode = rfl_run_mode_names[a->mode],
+		.optimizer = rfl_optimizer_rule_names[a->optimizer],
+		.grad_clip = a->grad_clip,
+	};
+	const struct rfl_zoo_model *model;
+
+	if (a->mode != RFL_RUN_TRAIN && (a->optimizer_given || a->grad_clip > 0))
+		return rfl_usage(err,
+				 "--%s: --mode %s does not update the weights; use --mode train, "
+				 "or leave it out",
+				 a->optimizer_given ? "optimizer" : "grad-clip",
+				 rfl_run_mode_names[a->mode]);
+	for (size_t i = 0; i < a->models.n; i++) {
+		if (rfl_net_is_file(a->models.items[i]))
+			return rfl_usage(err,
+					 "--models: the context of a network file is fixed; use "
+					 "'roofline run --arch %s --synthetic'",
+					 a->models.items[i]);
+		if (rfl_zoo_find(a->models.items[i], &model, err) != RFL_OK)
+			return rfl_usage_of("--models", err);
+		if (model->context_length == 0)
+			return rfl_usage(
+				err, "--models: %s reads images; use a language model, such as S",
+				model->name);
+	}
+	return sweep(cli, &plan, RFL_SWEEP_LM, err);
+}
+
+const struct rfl_cmd rfl_cmd_bench_lm = {
+	.name = "bench lm",
+	.summary = "time language models over sizes, contexts and precisions",
+	.description =
+		"Measures every combination of the options in a run of its own "
+		"(docs/reference/bench.md), "
+		"with the times of forward, backward and update, the FLOP/s and the memory that "
+		"the network should need. The runs are rows of the ledger: 'points', 'summary' and "
+		"'plot' use them, and repeating the command runs only what is missing. A run that "
+		"does not fit in memory is a row with the status oom, and the sweep continues.",
+	.example = "roofline bench lm --models S M --context-length 128 256 --peaks peaks.json\n"
+		   "roofline bench lm --models S --precision fp32 bf16 --by precision\n"
+		   "roofline bench lm --models S --warmup-study 0 1 5 --format md",
+	.opts = lm_opts,
+	.args_size = sizeof(struct lm_args),
+	.run = run_lm,
+};
+
+struct attention_args {
+	struct rfl_opt_int_list features;
+	struct sweep_args sweep;
+	int mode;
+};
+
+#define ATTENTION(kind, member, ...) RFL_OPT(struct attention_args, kind, member, __VA_ARGS__)
+
+/* An attention has no parameters to update. */
+static const char *const modes[] = { "fwd_bwd", "fwd", NULL };
+
+static const struct rfl_opt attention_opts[] = {
+	ATTENTION(INT_LIST, features, .name = "d-model", .often = true, .meta = "N",
+		  .def = "16 32 64 128", .min = 1, .max = 1 << 20,
+		  .help = "features of queries, keys and values"),
+	ATTENTION(INT, sweep.batch, .name = "batch-size", .meta = "N", .def = "8", .min = 1,
+		  .max = 1 << 20, .help = "samples per pass"),
+	ATTENTION(CHOICE, mode, .name = "mode", .meta = "MODE", .choices = modes, .def = "fwd_bwd",
+		  .help = "forward and backward, or forward only"),
+	ATTENTION(LIST, sweep.attentions, .name = "attention", .meta = "FORM",
+		  .choices = rfl_attention_names, .def = "naive sdpa",
+		  .help = "attention implementations"),
+	SWEEP_OPTS(struct attention_args, "100"),
+	{ .name = NULL },
+};
+
+static enum rfl_rc run_attention(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct attention_args *a = args;
+	const size_t n = a->features.n;
+	const char **models = rfl_arena_array(cli->arena, n, sizeof(*models));
+	const struct sweep_plan plan = {
+		.name = "bench attention",
+		.args = &a->sweep,
+		.nmodels = n,
+		.models = models,
+		.mode = modes[a->mode],
+		.optimizer = "sgd",
+	};
+
+	for (size_t i = 0; i < n; i++)
+		models[i] = rfl_arena_printf(cli->arena, "attention_d%lld",
+					     (long long)a->features.items[i]);
+	return sweep(cli, &plan, RFL_SWEEP_ATTENTION, err);
+}
+
+const struct rfl_cmd rfl_cmd_bench_attention = {
+	.name = "bench attention",
+	.summary = "time one attention over contexts and features",
+	.description =
+		"Measures a causal attention without heads or parameters, forward and backward to "
+		"queries, keys and values (docs/reference/bench.md). Each combination of the "
+		"options is a "
+		"run in the ledger with the model attention_d<N>, as with 'bench lm'; repeating "
+		"the command runs what is missing. Memory is predicted from the network: of the "
+		"inputs, of what is kept after the forward pass, and at the peak.",
+	.example =
+		"roofline bench attention --context-length 256 1024 4096 --d-model 16 64 128\n"
+		"roofline bench attention --precision fp32 bf16 --by attention --peaks peaks.json",
+	.opts = attention_opts,
+	.args_size = sizeof(struct attention_args),
+	.run = run_attention,
+};

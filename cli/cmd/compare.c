@@ -18,21 +18,23 @@ struct compare_args {
 static const char *const failures[] = { "slower", "faster", "unclear", "missing", NULL };
 
 static const struct rfl_opt opts[] = {
-	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
+	OPT(LIST, in.metrics, .name = "metrics", .often = true, .meta = "FILE",
+	    .project = "metrics",
 	    .help = "ledgers that contain both sides, for --env A B or --by without files"),
-	OPT(LIST, in.env, .name = "env", .meta = "NAME",
+	OPT(LIST, in.env, .name = "env", .often = true, .meta = "NAME",
 	    .help = "environments of A and B; a single name is used for both; with --by, "
 		    "environments to include"),
-	OPT(CHOICE, by, .name = "by", .meta = "COLUMN", .choices = rfl_fact_names, .first = 1,
-	    .help = "compare configurations that differ only in this column"),
-	OPT(TEXT, baseline, .name = "baseline", .meta = "VALUE",
-	    .help = "value of the --by column for side A; default: the value with the "
-		    "most comparisons"),
-	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
-	    .def = "samples_per_s", .help = "metric to compare"),
-	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = RFL_QUOTED(RFL_COMPARE_PERCENT), .rmin = 0,
-	    .rmax = 100, .help = "smallest relevant difference in percent"),
-	OPT(LIST, fail_if, .name = "fail-if", .meta = "VERDICT", .choices = failures,
+	OPT(CHOICE, by, .name = "by", .often = true, .meta = "COLUMN", .choices = rfl_fact_names,
+	    .first = 1, .help = "compare configurations that differ only in this column"),
+	OPT(TEXT, baseline, .name = "baseline", .often = true, .meta = "VALUE",
+	    .help = "value of the --by column for side A; default: the value with the most "
+		    "comparisons and, of several, the smallest number or the slowest name"),
+	OPT(CHOICE, in.metric, .name = "metric", .often = true, .meta = "NAME",
+	    .choices = rfl_ledger_speed_names, .def = "samples_per_s", .help = "metric to compare"),
+	OPT(REAL, threshold, .name = "threshold", .often = true, .meta = "PERCENT",
+	    .def = RFL_QUOTED(RFL_COMPARE_PERCENT), .rmin = 0, .rmax = 100,
+	    .help = "smallest relevant difference in percent"),
+	OPT(LIST, fail_if, .name = "fail-if", .often = true, .meta = "VERDICT", .choices = failures,
 	    .help = "verdicts that lead to exit code 1"),
 	OPT(LIST, in.model, RFL_OPT_ONLY("model", "models")),
 	OPT(LIST, in.precision, RFL_OPT_ONLY("precision", "precisions")),
@@ -77,10 +79,8 @@ static enum rfl_rc load_side(const struct compare_args *a, size_t i, struct side
 static enum rfl_rc check_verdicts(const struct rfl_comparison *c,
 				  const struct rfl_opt_list *fail_if, struct rfl_err *err)
 {
-	struct rfl_buf text;
-	enum rfl_rc rc = RFL_OK;
+	RFL_AUTO(buf) text = { .len = 0 };
 
-	rfl_buf_init(&text, 0);
 	for (size_t v = 0; v < RFL_SPEED_VERDICTS; v++) {
 		const struct rfl_ledger_row *row;
 		size_t i = 0;
@@ -95,16 +95,12 @@ static enum rfl_rc check_verdicts(const struct rfl_comparison *c,
 			       c->count[v] == 1 ? "is" : "are", rfl_speed_verdict_names[v],
 			       row->model, row->precision, (long long)row->batch);
 	}
-	if (text.len)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s", rfl_buf_str(&text));
-	rfl_buf_fini(&text);
-	return rc;
+	return text.len ? rfl_fail(err, RFL_EFAILED, 0, "%s", rfl_buf_str(&text)) : RFL_OK;
 }
 
 /* Compare both sides, or one ledger by a column, and add notes to the repeats. */
-static enum rfl_rc compare(const struct compare_args *a, struct side sides[2],
-			   struct rfl_comparison **ret, struct rfl_buf *names,
-			   struct rfl_buf *notes, struct rfl_err *err)
+static enum rfl_rc compare(struct rfl_cli *cli, const struct compare_args *a, struct side sides[2],
+			   struct rfl_comparison **ret, struct rfl_buf *notes, struct rfl_err *err)
 {
 	const struct rfl_fact *by = a->by ? &rfl_facts[a->by - 1] : NULL;
 	struct rfl_err why = RFL_ERR_INIT;
@@ -120,54 +116,59 @@ static enum rfl_rc compare(const struct compare_args *a, struct side sides[2],
 		if ((rc = load_side(a, 1, &sides[1], err)))
 			return rc;
 		rfl_buf_puts(notes, rfl_buf_str(&sides[1].repeats->notes));
-		return rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, ret,
-				   err);
+		*ret = rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100);
+		return RFL_OK;
 	}
 	rc = rfl_compare_by(sides[0].repeats, by, a->baseline, a->threshold / 100, ret, &why);
 	if (rc)
 		return rfl_fail(err, rc, 0, "%s: %s", rc == RFL_ENOTFOUND ? "--baseline" : "--by",
 				why.msg);
-	rfl_buf_printf(names, "%s %s", by->name,
-		       rfl_field_write(&rfl_ledger_fields[by->column], (*ret)->baseline, number));
+	sides[0].name = rfl_arena_printf(
+		cli->arena, "%s %s", by->name,
+		rfl_field_write(&rfl_ledger_fields[by->column], (*ret)->baseline, number));
 	if (!a->baseline)
-		rfl_buf_puts(notes,
-			     "--baseline not given: A is the value with the most comparisons\n");
-	sides[0].name = rfl_buf_str(names);
-	sides[1].name = "that of the row";
+		rfl_buf_printf(notes, "A is %s; --baseline selects another\n", sides[0].name);
+	sides[1].name = "the value in the row";
 	return RFL_OK;
+}
+
+static void release(struct side (*sides)[2])
+{
+	if ((*sides)[1].runs != (*sides)[0].runs)
+		rfl_runs_free((*sides)[1].runs);
+	rfl_runs_free((*sides)[0].runs);
+	rfl_repeats_free((*sides)[0].repeats);
+	rfl_repeats_free((*sides)[1].repeats);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct compare_args *a = args;
-	struct side sides[2] = { { .name = NULL }, { .name = NULL } };
+	RFL_CLEANUP(release) struct side sides[2] = { { .name = NULL }, { .name = NULL } };
 	const enum rfl_format format = (enum rfl_format)a->format;
-	struct rfl_comparison *c = NULL;
-	struct rfl_buf names, notes;
+	RFL_AUTOPTR(comparison) c = NULL;
+	RFL_AUTO(buf) notes = { .len = 0 };
 	enum rfl_rc rc;
 
 	if (!a->by && a->in.env.n > 2)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--env: %zu names given; use at most two",
-				a->in.env.n);
+		return rfl_usage(err, "--env: %zu names given; use at most two", a->in.env.n);
 	if (!a->by && (a->files.n > 2 || (a->files.n != 2 && a->in.env.n != 2)))
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"name two ledgers, two environments with --env A B, or a column "
-				"with --by");
+		return rfl_usage(
+			err,
+			"name two ledgers, two environments with --env A B, or a column with --by");
+	if (!a->by && (a->files.n != 2 || strcmp(a->files.items[0], a->files.items[1]) == 0) &&
+	    (a->in.env.n != 2 || strcmp(a->in.env.items[0], a->in.env.items[1]) == 0))
+		return rfl_usage(err, "both sides are %s; name another one",
+				 (a->files.n == 2 ? a->files : a->in.env).items[1]);
 	if (a->baseline && !a->by)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--baseline requires a column; name it with --by");
-	rfl_buf_init(&names, 0);
-	rfl_buf_init(&notes, 0);
-	rc = compare(a, sides, &c, &names, &notes, err);
-	if (rc)
-		goto done;
-	if (c->n == 0) {
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "nothing to compare: no configuration differs from one with %s "
-			      "only in %s; name another --baseline",
-			      sides[0].name, c->by->name);
-		goto done;
-	}
+		return rfl_usage(err, "--baseline requires a column; name it with --by");
+	if ((rc = compare(cli, a, sides, &c, &notes, err)))
+		return rc;
+	if (c->n == 0)
+		return rfl_fail(err, RFL_EFAILED, 0,
+				"nothing to compare: no configuration differs from one with %s "
+				"only in %s; name another --baseline",
+				sides[0].name, c->by->name);
 	rc = rfl_cli_put_table(
 		cli,
 		rfl_comparison_table(c, rfl_format_for_people(format),
@@ -175,26 +176,15 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 				     rfl_buf_str(&notes)),
 		format, err);
 	if (rc)
-		goto done;
+		return rc;
 	if (!rfl_format_for_people(format))
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&notes));
 	if (c->count[RFL_SPEED_MISSING] == c->n)
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "nothing was compared: %s and %s have no configuration that is ok in "
-			      "both; run the same configurations in both",
-			      sides[0].name, a->by ? "other values" : sides[1].name);
-	else
-		rc = check_verdicts(c, &a->fail_if, err);
-done:
-	rfl_buf_fini(&names);
-	rfl_buf_fini(&notes);
-	rfl_comparison_free(c);
-	if (sides[1].runs != sides[0].runs)
-		rfl_runs_free(sides[1].runs);
-	rfl_runs_free(sides[0].runs);
-	rfl_repeats_free(sides[0].repeats);
-	rfl_repeats_free(sides[1].repeats);
-	return rc;
+		return rfl_fail(err, RFL_EFAILED, 0,
+				"nothing was compared: no configuration is ok in both %s and %s; "
+				"run the same configurations in both",
+				sides[0].name, a->by ? "other values" : sides[1].name);
+	return check_verdicts(c, &a->fail_if, err);
 }
 
 const struct rfl_cmd rfl_cmd_compare = {

@@ -2,10 +2,8 @@
 #include "cli/cmd.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -31,13 +29,21 @@ struct complexity_args {
 
 /* The state of the command. */
 struct complexity {
+	struct rfl_cli *cli;
 	const struct complexity_args *args;
 	struct rfl_complexity r;
-	size_t cap; /* capacity of r.items */
 	struct rfl_peaks *peaks;
 	struct rfl_attain_roof roof;
 	struct rfl_devices *devices;
 };
+
+static void release(struct complexity *c)
+{
+	for (size_t i = 0; i < c->r.n; i++)
+		rfl_summary_free(c->r.items[i]);
+	rfl_peaks_free(c->peaks);
+	rfl_devices_free(c->devices);
+}
 
 #define OPT(kind, member, ...) RFL_OPT(struct complexity_args, kind, member, __VA_ARGS__)
 
@@ -54,30 +60,31 @@ static const char *const device_names[] = { "gpu", "cpu", NULL };
 #define STEP "train output-dir format=json format=csv columns"
 
 static const struct rfl_opt opts[] = {
-	OPT(LIST, models, .group = "Networks", .letter = 'm', .name = "models", .meta = "NAME",
-	    .main = true,
+	OPT(LIST, models, .group = "Networks", .letter = 'm', .name = "models", .often = true,
+	    .meta = "NAME", .main = true,
 	    .help = "models of the zoo, or 'all'; see 'roofline list models'; default, unless "
 		    "--net is given: resnet50, vgg16, mobilenet_v2"),
 	OPT(LIST, nets, .name = "net", .meta = "FILE",
-	    .help = "JSON files of your own networks (docs/net.md)"),
-	OPT(INT_LIST, batches, .letter = 'b', .name = "batch-sizes", .meta = "N", .def = "1",
-	    .min = 1, .max = MAX_BATCH, .help = "samples per pass"),
-	OPT(INT_LIST, contexts, .name = "context-length", .meta = "N", .min = 1, .max = MAX_CONTEXT,
+	    .help = "JSON files of your own networks (docs/reference/net.md)"),
+	OPT(INT_LIST, batches, .letter = 'b', .name = "batch-sizes", .often = true, .meta = "N",
+	    .def = "1", .min = 1, .max = MAX_BATCH, .help = "samples per pass"),
+	OPT(INT_LIST, contexts, .name = "context-length", .often = true, .meta = "N", .min = 1,
+	    .max = MAX_CONTEXT,
 	    .help = "tokens per sample of a language model; default: depends on the model"),
-	OPT(INT, image_size, .name = "image-size", .meta = "N", .def = "0", .min = 0,
+	OPT(INT, image_size, .name = "image-size", .often = true, .meta = "N", .def = "0", .min = 0,
 	    .max = MAX_SIZE,
 	    .help = "height and width of the images in pixels; 0: the model's default"),
 	OPT(INT, classes, .name = "classes", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
 	    .help = "number of classes or size of the vocabulary; 0: the model's default"),
 	OPT(CHOICE, attention, .name = "attention", .meta = "HOW", .choices = rfl_attention_names,
 	    .def = "auto",
-	    .help = "form of attention: composed; naive (two products and a softmax); sdpa (one "
-		    "fused operation); auto: as in the published code"),
+	    .help = "attention implementation: composed; naive (two products and a softmax); sdpa "
+		    "(one fused operation); auto: as in the published code"),
 	OPT(CHOICE, causal, .name = "causal", .meta = "HOW", .choices = causal_names, .def = "full",
 	    .help = "products to count under a causal mask: the full square, or only the half that "
 		    "is needed"),
 
-	OPT(FLAG, train, .group = "Training and storage", .name = "train",
+	OPT(FLAG, train, .group = "Training and storage", .name = "train", .often = true,
 	    .help = "show a training step instead of inference (the JSON document has both)"),
 	OPT(FLAG, input_grad, .name = "input-grad", .needs = STEP,
 	    .help = "also compute the gradient of the input, that is, the dgrad of the first "
@@ -100,33 +107,35 @@ static const struct rfl_opt opts[] = {
 	    .help = "form of the update, for memory: all parameters at once (foreach, the default "
 		    "of PyTorch on a GPU), one after the other, or in one kernel, as in 'roofline "
 		    "run'"),
-	OPT(CHOICE, precision, .name = "precision", .meta = "NAME", .choices = rfl_precision_names,
-	    .def = "fp32", .help = "precision of stored values"),
+	OPT(CHOICE, precision, .name = "precision", .often = true, .meta = "NAME",
+	    .choices = rfl_precision_names, .def = "fp32", .help = "precision of stored values"),
 	OPT(CHOICE, device, .name = "device", .meta = "WHERE", .choices = device_names,
 	    .def = "gpu",
 	    .help = "device for memory figures: on a CPU, PyTorch saves more tensors for dropout"),
 
-	OPT(LIST, peers, .group = "Other counters, memory, time", .name = "as", .meta = "TOOL",
+	OPT(LIST, peers, .group = "Other FLOP-counting tools, memory, time", .name = "as",
+	    .meta = "TOOL",
 	    .help = "other FLOP counters with which to compare a forward pass: names, or 'all'"),
-	OPT(TEXT, fit, .name = "fit", .meta = "DEVICE", .against = "as by top sort columns fusion",
+	OPT(TEXT, fit, .name = "fit", .often = true, .meta = "DEVICE",
+	    .against = "as by top sort columns fusion",
 	    .help = "device (\"NVIDIA L4\") or memory size (24GiB, 80e9) for which to find the "
 		    "largest batch and context"),
 	OPT(TEXT, reserve, .name = "reserve", .meta = "BYTES", .needs = "fit",
 	    .help = "memory that --fit leaves free; default: 1/16 of the memory plus 512 MiB for a "
 		    "device, 0 for a size"),
-	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .no_project = true, .needs = "env",
-	    .help = "ceilings for least times and bounds; requires --env"),
-	OPT(TEXT, env, .name = "env", .meta = "NAME", .no_project = true, .needs = "peaks",
+	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .needs = "env",
+	    .help = "ceilings for minimum times and bounds; requires --env"),
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .needs = "peaks",
 	    .help = "environment in the --peaks file"),
 
 	OPT(CHOICE, fusion, .group = "Output", .name = "fusion", .meta = "LEVEL",
 	    .choices = fusion_names, .def = "auto",
 	    .help = "level of fusion at which bytes are counted; auto: only FLOPs per fused byte "
-		    "in tables, all levels in csv and json; least times use fused for auto and "
+		    "in tables, all levels in csv and json; minimum times use fused for auto and "
 		    "all"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_summary_by_names,
 	    .def = "model", .help = "content of each row"),
-	OPT(INT, depth, .name = "depth", .meta = "N", .def = "1", .min = 1, .max = 8,
+	OPT(INT, depth, .name = "depth", .often = true, .meta = "N", .def = "1", .min = 1, .max = 8,
 	    .needs = "by=module",
 	    .help = "path components that identify a module, with --by module"),
 	OPT(INT, top, .name = "top", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
@@ -135,47 +144,43 @@ static const struct rfl_opt opts[] = {
 	    .help = "column by which to sort the rows, largest first: a key of '--columns help', "
 		    "or time, bytes or memory; default: macs with --top, else the order of the "
 		    "network"),
-	OPT(LIST, columns, .name = "columns", .meta = "KEY",
-	    .help = "columns of the table; 'help' lists them; 'report' selects those of older "
-		    "reports"),
+	OPT(LIST, columns, .name = "columns", .often = true, .meta = "KEY",
+	    .help = "columns of the table; 'help' lists them; 'report' selects the columns of "
+		    "older reports"),
 	OPT(FLAG, summary, .name = "summary", .against = "fit as columns by top sort",
 	    .help = "print a list of the layers of each network instead of the table"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR",
-	    .help = "folder to which summary.json and a <model>.txt per model are also written"),
+	    .help = "directory to which summary.json and a <model>.txt per model are also written"),
 	OPT(TEXT, write_net, .name = "write-net", .meta = "DIR",
-	    .help = "folder to which each network is also written, as <model>.json, for --net"),
+	    .help = "directory to which each network is also written, as <model>.json, for --net"),
 	{ .name = NULL },
 };
 
-/* ---- other counters, memory, ceilings ---- */
-
-static void add_peer(struct rfl_complexity *r, const struct rfl_peer *peer)
-{
-	for (size_t i = 0; i < r->npeers; i++)
-		if (r->peers[i] == peer)
-			return;
-	r->peers[r->npeers++] = peer;
-}
+/* ---- other FLOP-counting tools, memory, ceilings ---- */
 
 static enum rfl_rc find_peers(struct complexity *c, struct rfl_err *err)
 {
 	const struct rfl_opt_list *names = &c->args->peers;
-	const struct rfl_peer *peer = NULL;
+	const struct rfl_peer *peer = NULL, *one;
 	size_t all = 0;
 
 	while (rfl_peer_at(all))
 		all++;
-	c->r.peers = rfl_alloc_array(all, sizeof(*c->r.peers));
+	c->r.peers = rfl_arena_array(c->cli->arena, all, sizeof(*c->r.peers));
 	for (size_t i = 0; i < names->n; i++) {
-		if (strcmp(names->items[i], "all") == 0) {
-			for (size_t k = 0; k < all; k++)
-				add_peer(&c->r, rfl_peer_at(k));
-		} else if (rfl_peer_find(names->items[i], &peer, err) == RFL_OK) {
-			add_peer(&c->r, peer);
-		} else {
-			rfl_err_prefix(err, "--as");
+		const bool every = strcmp(names->items[i], "all") == 0;
+
+		if (!every && rfl_cli_find_peer(names->items[i], &peer, err))
 			return RFL_EUSAGE;
+		for (size_t k = 0; k < all; k++) {
+			bool known = false;
+
+			one = rfl_peer_at(k);
+			for (size_t p = 0; p < c->r.npeers; p++)
+				known |= c->r.peers[p] == one;
+			if (!known && (every || one == peer))
+				c->r.peers[c->r.npeers++] = one;
 		}
 	}
 	return RFL_OK;
@@ -192,9 +197,7 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 
 	c->r.device.name = fit;
 	if (isalpha((unsigned char)fit[0])) {
-		rc = rfl_devices_load(&c->devices, err);
-		if (rc != RFL_OK)
-			return rc;
+		c->devices = rfl_devices_new();
 		rc = rfl_devices_find(c->devices, fit, &sheet, &why);
 		if (rc != RFL_OK)
 			return rfl_fail(err, rc == RFL_ENOTFOUND ? RFL_EUSAGE : rc, why.native,
@@ -216,21 +219,19 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 			return RFL_EUSAGE;
 		/* "24" probably lacks a unit */
 		if (memory < LEAST_MEMORY)
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--fit: '%s' is less than 1 MiB, which holds no network; "
-					"%s",
-					fit,
-					fit[strspn(fit, "0123456789")] ? "use a larger size"
-								       : "add a unit, as in 24GiB");
+			return rfl_usage(
+				err, "--fit: '%s' is less than 1 MiB, which holds no network; %s",
+				fit,
+				fit[strspn(fit, "0123456789")] ? "use a larger size"
+							       : "add a unit, as in 24GiB");
 	}
 	if (reserve && strcmp(reserve, "0") == 0)
 		kept = 0;
 	else if (reserve && rfl_num_parse_bytes(reserve, "--reserve", &kept, err) != RFL_OK)
 		return RFL_EUSAGE;
 	if (kept >= memory)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--reserve: %s leaves no memory of %s; reserve less",
-				reserve ? reserve : "the default", c->r.device.name);
+		return rfl_usage(err, "--reserve: %s leaves no memory of %s; reserve less",
+				 reserve ? reserve : "the default", c->r.device.name);
 	c->r.device.memory_bytes = memory;
 	c->r.device.reserve_bytes = kept;
 	return RFL_OK;
@@ -248,10 +249,8 @@ static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 	if (rc != RFL_OK)
 		return rc;
 	rc = rfl_attain_find(c->peaks, a->env, c->r.options.precision, fusion, &c->roof, err);
-	if (rc == RFL_ENOTFOUND) {
-		rfl_err_prefix(err, "--precision");
-		return RFL_EUSAGE;
-	}
+	if (rc == RFL_ENOTFOUND)
+		return rfl_usage_of("--precision", err);
 	c->r.options.roof = &c->roof.base;
 	return rc;
 }
@@ -263,14 +262,15 @@ static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 static enum rfl_rc accept(struct complexity *c, struct rfl_summary *s, bool named,
 			  struct rfl_err *err)
 {
-	rfl_reserve(&c->r.items, &c->cap, c->r.n + 1);
-	c->r.items[c->r.n++] = s;
+	struct rfl_summary **item = rfl_arena_append(c->cli->arena, &c->r.items, &c->r.n);
+
+	*item = s;
 	if (!s->options.work.count.checkpoint || s->net->nblocks)
 		return RFL_OK;
 	if (named)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--checkpoint: %s has no repeated blocks; leave out --checkpoint",
-				s->name);
+		return rfl_usage(err,
+				 "--checkpoint: %s has no repeated blocks; leave out --checkpoint",
+				 s->name);
 	s->options.work.count.checkpoint = 0;
 	return RFL_OK;
 }
@@ -308,7 +308,7 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 		option = "--context-length";
 	else
 		option = sizes->image_size || !model->context_length ? "--image-size" : "--models";
-	return rfl_fail(err, RFL_EUSAGE, 0, "%s: %s", option, why.msg);
+	return rfl_usage(err, "%s: %s", option, why.msg);
 }
 
 /* With 'all', the context length applies to language models and the image size to image models. */
@@ -341,10 +341,8 @@ static enum rfl_rc add_name(struct complexity *c, const char *name, struct rfl_e
 		return rc;
 	}
 	rc = rfl_zoo_find(name, &model, err);
-	if (rc == RFL_ENOTFOUND) {
-		rfl_err_prefix(err, "--models");
-		return RFL_EUSAGE;
-	}
+	if (rc == RFL_ENOTFOUND)
+		return rfl_usage_of("--models", err);
 	return rc ? rc : add_model(c, model, model->numbered ? name : model->name, true, err);
 }
 
@@ -360,6 +358,11 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 		struct rfl_net *net = NULL;
 
 		rc = rfl_net_load(a->nets.items[i], &net, err);
+		if (rc == RFL_OK && net->caution)
+			rfl_log(RFL_LOG_WARN, "%s: %s", a->nets.items[i], net->caution);
+		if (rc == RFL_OK && net->uncounted)
+			rfl_log(RFL_LOG_WARN, "%s: incomplete, because these operations are not "
+				"supported and not counted: %s", a->nets.items[i], net->uncounted);
 		if (rc == RFL_OK)
 			rc = accept(c, rfl_summary_of_net(net, &c->r.options), true, err);
 	}
@@ -367,9 +370,8 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 		for (size_t i = 0; i < RFL_ARRAY_LEN(default_models) && rc == RFL_OK; i++)
 			rc = add_name(c, default_models[i], err);
 	if (rc == RFL_OK && c->r.n == 0)
-		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "--models: none of the models accepts these options; change the "
-			      "sizes or --attention");
+		rc = rfl_usage(err, "--models: none of the models accepts these options; change "
+				    "the sizes or --attention");
 	return rc;
 }
 
@@ -400,22 +402,19 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 		if ((rc = check_frozen(c, a->frozen.items[k], err)))
 			return rc;
 	if (a->summary && a->format != RFL_FORMAT_TABLE)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--summary prints only text; leave out --format");
+		return rfl_usage(err, "--summary prints only text; leave out --format");
 	if (a->batches.n > 1 && !document &&
 	    (a->summary || (a->fit && rfl_complexity_has_text(&c->r))))
-		return rfl_fail(
-			err, RFL_EUSAGE, 0,
-			"--batch-sizes: %s accepts only one size, but there are %zu; use one",
+		return rfl_usage(
+			err, "--batch-sizes: %s accepts only one size, but there are %zu; use one",
 			a->fit ? "--fit" : "--summary", a->batches.n);
 	for (size_t i = 0; i < c->r.n; i++)
 		zoo = zoo || c->r.items[i]->model;
 	if (!zoo && (a->image_size || a->classes || a->contexts.n))
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--%s: a network from a file has fixed sizes; leave it out",
-				a->image_size ? "image-size"
-				: a->classes  ? "classes"
-					      : "context-length");
+		return rfl_usage(err, "--%s: a network from a file has fixed sizes; leave it out",
+				 a->image_size ? "image-size"
+				 : a->classes  ? "classes"
+					       : "context-length");
 	return RFL_OK;
 }
 
@@ -424,41 +423,37 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 static enum rfl_rc write_files(const struct complexity *c, const char *dir, const json_t *document,
 			       struct rfl_err *err)
 {
-	struct rfl_buf path, text;
-	enum rfl_rc rc;
+	const bool several = c->args->contexts.n > 1;
+	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < c->r.n; i++)
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(c->r.items[i]->name, c->r.items[k]->name) == 0 &&
-			    (c->args->contexts.n < 2 ||
+			    (!several ||
 			     c->r.items[i]->context_length == c->r.items[k]->context_length))
-				return rfl_fail(err, RFL_EUSAGE, 0,
-						"%s: two networks are called %s, so their files "
-						"would overwrite each other; rename one",
-						dir, c->r.items[i]->name);
-	rc = rfl_file_mkdirs(dir, err);
-	rfl_buf_init(&path, 0);
-	rfl_buf_init(&text, 0);
-	if (rc == RFL_OK && document) {
-		rfl_buf_printf(&path, "%s/summary.json", dir);
-		rc = rfl_buf_check(&path, dir, err);
-		if (rc == RFL_OK)
-			rc = rfl_json_save(rfl_buf_str(&path), document, err);
-	}
+				return rfl_usage(err,
+						 "%s: two networks are called %s, so their files "
+						 "would overwrite each other; rename one",
+						 dir, c->r.items[i]->name);
+	if ((rc = rfl_file_mkdirs(dir, err)) ||
+	    (document &&
+	     (rc = rfl_json_save(rfl_arena_printf(c->cli->arena, "%s/summary.json", dir), document,
+				 err))))
+		return rc;
 	for (size_t i = 0; i < c->r.n && rc == RFL_OK; i++) {
 		struct rfl_summary *s = c->r.items[i];
+		RFL_AUTO(buf) text = { .len = 0 };
+		char context[32] = "";
+		const char *path;
 
-		rfl_buf_reset(&path);
-		rfl_buf_reset(&text);
-		rfl_buf_printf(&path, "%s/%s", dir, s->name);
-		if (s->context_length && c->args->contexts.n > 1)
-			rfl_buf_printf(&path, "-%lld", (long long)s->context_length);
-		rfl_buf_puts(&path, document ? ".txt" : ".json");
-		rc = rfl_buf_check(&path, dir, err);
-		if (rc == RFL_OK && !document)
-			rc = rfl_net_save(rfl_buf_str(&path), s->net, err);
-		else if (rc == RFL_OK && !(rc = rfl_complexity_layers(&c->r, s, &text, err)))
-			rc = rfl_file_write(rfl_buf_str(&path), text.data, text.len, err);
+		if (s->context_length && several)
+			snprintf(context, sizeof(context), "-%lld", (long long)s->context_length);
+		path = rfl_arena_printf(c->cli->arena, "%s/%s%s.%s", dir, s->name, context,
+					document ? "txt" : "json");
+		if (!document)
+			rc = rfl_net_save(path, s->net, err);
+		else if (!(rc = rfl_complexity_layers(&c->r, s, &text, err)))
+			rc = rfl_file_write(path, text.data, text.len, err);
 	}
 	if (rc == RFL_OK && document)
 		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu layer list%s", dir, c->r.n,
@@ -466,8 +461,6 @@ static enum rfl_rc write_files(const struct complexity *c, const char *dir, cons
 	else if (rc == RFL_OK)
 		rfl_log(RFL_LOG_INFO, "wrote %zu network%s to %s", c->r.n, c->r.n == 1 ? "" : "s",
 			dir);
-	rfl_buf_fini(&path);
-	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -478,22 +471,19 @@ static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, s
 	const struct rfl_complexity *r = &c->r;
 	const enum rfl_format format = (enum rfl_format)a->format;
 	const bool json = format == RFL_FORMAT_JSON;
-	json_t *document = NULL;
+	json_auto_t *document = NULL;
 	enum rfl_rc rc = RFL_OK;
 
-	if (a->output_dir || json)
-		rc = rfl_complexity_json(r, RFL_VERSION, &document, err);
-	if (rc == RFL_OK && a->output_dir)
-		rc = write_files(c, a->output_dir, document, err);
-	if (rc == RFL_OK && a->write_net)
-		rc = write_files(c, a->write_net, NULL, err);
-	if (rc == RFL_OK && json) {
+	if (((a->output_dir || json) &&
+	     (rc = rfl_complexity_json(r, RFL_VERSION, &document, err))) ||
+	    (a->output_dir && (rc = write_files(c, a->output_dir, document, err))) ||
+	    (a->write_net && (rc = write_files(c, a->write_net, NULL, err))))
+		return rc;
+	if (json) {
 		rfl_json_write(out, document);
 		rfl_buf_putc(out, '\n');
+		return RFL_OK;
 	}
-	json_decref(document);
-	if (rc != RFL_OK || json)
-		return rc;
 	for (size_t i = 0; a->summary && i < r->n && rc == RFL_OK; i++) {
 		rfl_buf_puts(out, i > 0 ? "\n" : "");
 		rc = rfl_complexity_layers(r, r->items[i], out, err);
@@ -510,7 +500,9 @@ static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, s
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct complexity_args *a = args;
+	RFL_CLEANUP(release)
 	struct complexity c = {
+		.cli = cli,
 		.args = a,
 		.r = {
 			.options = {
@@ -541,35 +533,24 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			.ncolumns = a->columns.n,
 		},
 	};
-	struct rfl_buf out;
+	RFL_AUTO(buf) out = { .len = 0 };
 	enum rfl_rc rc;
 
 	if (a->columns.n == 1 && strcmp(a->columns.items[0], "help") == 0)
 		return rfl_cli_put_table(cli, rfl_complexity_columns_table(),
 					 (enum rfl_format)a->format, err);
-	rfl_buf_init(&out, 0);
 	rfl_complexity_needs(&c.r,
 			     a->fit || a->summary || a->output_dir || a->format == RFL_FORMAT_JSON);
 	if ((rc = find_peers(&c, err)) || (a->fit && (rc = find_device(&c, err))) ||
 	    (rc = find_roof(&c, err)) || (rc = add_nets(&c, err)) || (rc = check(&c, err)))
-		goto done;
+		return rc;
 	for (size_t i = 0; a->fit && i < c.r.n && rc == RFL_OK; i++)
 		rc = rfl_summary_fit(c.r.items[i], a->train,
 				     c.r.device.memory_bytes - c.r.device.reserve_bytes,
 				     c.r.batches[0], err);
-	if (rc == RFL_OK)
-		rc = put_answer(&c, &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(cli, (enum rfl_format)a->format, &out, "complexity", err);
-done:
-	rfl_buf_fini(&out);
-	for (size_t i = 0; i < c.r.n; i++)
-		rfl_summary_free(c.r.items[i]);
-	free(c.r.items);
-	free(c.r.peers);
-	rfl_peaks_free(c.peaks);
-	rfl_devices_free(c.devices);
-	return rc;
+	if (rc || (rc = put_answer(&c, &out, err)))
+		return rc;
+	return rfl_cli_put_as(cli, (enum rfl_format)a->format, &out, "complexity", err);
 }
 
 const struct rfl_cmd rfl_cmd_complexity = {
@@ -581,17 +562,13 @@ const struct rfl_cmd rfl_cmd_complexity = {
 		"operations, the bytes that must be moved at three levels of fusion and, with "
 		"--train, the memory of a training step. A MAC is one multiply-add, which counts "
 		"as 2 FLOPs.\n\nWith --fit, finds the largest batch that fits in memory; with "
-		"--as, compares with other FLOP counters; with --peaks and --env, adds the least "
+		"--as, compares with other FLOP counters; with --peaks and --env, adds the minimum "
 		"time of every operation under measured ceilings.",
-	.example =
-		"roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
-		"roofline complexity --models mobilenet_v2 --by layer --format csv\n"
-		"roofline complexity --models resnet50 --train --fit \"NVIDIA L4\"\n"
-		"roofline complexity --models vit_b_16 --as fvcore torchinfo\n"
-		"roofline complexity --models gpt2 --context-length 256 512 1024 --attention "
-		"naive\n"
-		"roofline complexity --models resnet50 --by kind --peaks peaks.json --env lab_cpu\n"
-		"roofline complexity --batch-sizes 16 32 64 128 --output-dir logs/model_summaries",
+	.example = "roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
+		   "roofline complexity --models mobilenet_v2 --by layer --format csv\n"
+		   "roofline complexity --models resnet50 --train --fit \"NVIDIA L4\"\n"
+		   "roofline complexity --models gpt2 --context-length 256 512 1024 --attention "
+		   "naive",
 	.opts = opts,
 	.args_size = sizeof(struct complexity_args),
 	.run = run,

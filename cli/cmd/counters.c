@@ -3,10 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -23,33 +21,40 @@ struct counters_args {
 	const char *from, *label, *output;
 	int format, by;
 	int64_t kernels, steps;
-	bool keep_going, strict, all_metrics, explain;
+	bool keep_going, strict, all_metrics, explain, compare;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct counters_args, kind, member, __VA_ARGS__)
+#define OPT_COMPARE                                                                      \
+	OPT(FLAG, compare, .name = "compare", .often = true,                             \
+	    .help = "compare the times of two captures, by operator or kernel, largest " \
+		    "difference "                                                        \
+		    "first")
 
 static const struct rfl_opt import_opts[] = {
-	OPT(TEXT, from, .name = "from", .meta = "KIND",
+	OPT(TEXT, from, .name = "from", .often = true, .meta = "KIND",
 	    .help = "kind of the files; see 'roofline list importers'; default: detected from the "
 		    "content"),
-	OPT(TEXT, label, .name = "label", .meta = "LABEL",
-	    .help = "label of the profiled run; default: the file name without folder and suffix"),
-	OPT(INT, steps, .name = "steps", .meta = "N", .min = 1, .max = -1,
+	OPT(TEXT, label, .name = "label", .often = true, .meta = "LABEL",
+	    .help = "label of the profiled run; default: the file name without directory and "
+		    "suffix"),
+	OPT(INT, steps, .name = "steps", .often = true, .meta = "N", .min = 1, .max = -1,
 	    .help = "number of training steps in each file, including profiled warm-up steps; "
 		    "'roofline points' divides by it"),
-	OPT(TEXT, output, .name = "output", .meta = "FILE",
+	OPT(TEXT, output, RFL_OPT_OUTPUT,
 	    .help = "counters.csv file to which the captures are added"),
-	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_capture_by_names,
-	    .def = "kernel",
+	OPT(CHOICE, by, .name = "by", .often = true, .meta = "WHAT",
+	    .choices = rfl_capture_by_names, .def = "kernel",
 	    .help = "content of each row: a kernel, a range (a kernel with its block and grid), or "
 		    "a metric"),
-	OPT(INT, kernels, .name = "kernels", .meta = "N", .min = 0, .max = -1, .def = "20",
-	    .help = "number of rows to show, longest first; 0: all"),
-	OPT(FLAG, keep_going, .name = "keep-going",
+	OPT(INT, kernels, .name = "kernels", .often = true, .meta = "N", .min = 0, .max = -1,
+	    .def = "20", .help = "number of rows to show, longest first; 0: all"),
+	OPT(FLAG, keep_going, .name = "keep-going", .often = true,
 	    .help = "skip files and rows that cannot be read, and report their number"),
-	OPT(FLAG, strict, .name = "strict", .help = "reject figures that the profiler has rounded"),
+	OPT(FLAG, strict, .name = "strict", .help = "reject values that the profiler has rounded"),
 	OPT(FLAG, all_metrics, .name = "all-metrics",
 	    .help = "also keep metrics that no formula uses"),
+	OPT_COMPARE,
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -61,14 +66,19 @@ static enum rfl_rc put_captures(struct rfl_cli *cli, const struct counters_args 
 					       .by = (enum rfl_capture_by)a->by,
 					       .most = (size_t)a->kernels,
 					       .explain = a->explain };
-	struct rfl_buf out;
+	RFL_AUTO(buf) out = { .max = (size_t)1 << 30 };
 
-	rfl_buf_init(&out, (size_t)1 << 30);
-	rfl_captures_render(captures, &view, &out);
-	const enum rfl_rc rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
-
-	rfl_buf_fini(&out);
-	return rc;
+	if (a->compare && captures->n != 2)
+		return rfl_usage(
+			err,
+			"--compare: needs two captures, not %zu; name two files, or select "
+			"two runs with --label",
+			captures->n);
+	if (a->compare)
+		rfl_captures_compare(captures, &view, &out);
+	else
+		rfl_captures_render(captures, &view, &out);
+	return rfl_cli_put_as(cli, view.format, &out, "captures", err);
 }
 
 /* Limit the number of warnings: a file may have a million invalid rows. */
@@ -120,8 +130,7 @@ static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends
 			const struct rfl_capture *a = c->captures[i], *b = c->captures[j];
 
 			if (rfl_text_same(a->path, b->path) && a->path && j >= ends[operand])
-				return rfl_fail(err, RFL_EUSAGE, 0, "%s: named twice; name it once",
-						a->path);
+				return rfl_usage(err, "%s: named twice; name it once", a->path);
 			if (rfl_text_same(a->path, b->path) || !clash(a, b))
 				continue;
 			return rfl_fail(
@@ -138,25 +147,29 @@ static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends
 static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, struct rfl_err *err)
 {
 	static const char live[] = "a run with --counters";
-	struct rfl_captures there;
+	RFL_AUTO(captures) there = { .n = 0 };
+	enum rfl_rc rc = RFL_OK;
 
-	if (rfl_file_size(path) == 0)
-		return RFL_OK;
-	rfl_captures_init(&there);
-	enum rfl_rc rc = rfl_counters_load(path, NULL, 0, &there, err);
-	for (size_t i = 0; i < there.n && rc == RFL_OK; i++) {
-		for (size_t j = 0; j < c->n && rc == RFL_OK; j++) {
+	if (rfl_file_size(path) > 0)
+		rc = rfl_counters_load(path, NULL, 0, &there, err);
+	for (size_t i = 0; rc == RFL_OK && i < there.n; i++)
+		for (size_t j = 0; j < c->n; j++) {
 			const struct rfl_capture *old = there.captures[i], *new = c->captures[j];
 
-			if (clash(old, new))
-				rc = rfl_fail(err, RFL_EFORMAT, 0,
-					      "%s: the label '%s' is already used by %s; to add "
-					      "%s, use another --label or --output",
-					      path, new->label, old->path ? old->path : live,
-					      new->path ? new->path : live);
+			if (!clash(old, new))
+				continue;
+			if (new->path && rfl_text_same(old->path, new->path))
+				return rfl_fail(
+					err, RFL_EFORMAT, 0,
+					"%s: %s was already imported, with the label '%s'; to "
+					"read it again, delete %s or use another --output",
+					path, new->path, new->label, path);
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s: the label '%s' is already used by %s; to add "
+					"%s, use another --label or --output",
+					path, new->label, old->path ? old->path : live,
+					new->path ? new->path : live);
 		}
-	}
-	rfl_captures_fini(&there);
 	return rc;
 }
 
@@ -179,7 +192,7 @@ static enum rfl_rc read_all(const struct rfl_opt_list *files,
 		ends[i] = to->n;
 		if (rc == RFL_OK)
 			continue;
-		if (rc == RFL_ENOMEM || !options->keep_going || files->n == 1)
+		if (!options->keep_going || files->n == 1)
 			return rfl_fail(err, rc, why.native, "%s%s", why.msg,
 					files->n > 1 ? "; use --keep-going to skip it" : "");
 		warn(why.msg, options->ctx);
@@ -196,7 +209,8 @@ static enum rfl_rc read_all(const struct rfl_opt_list *files,
 static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct counters_args *a = args;
-	size_t warnings = 0, files_left_out = 0, *ends = NULL;
+	size_t warnings = 0, files_left_out = 0;
+	size_t *ends = rfl_arena_array(cli->arena, a->files.n, sizeof(*ends));
 	const struct rfl_import_options options = { .from = a->from,
 						    .label = a->label,
 						    .steps = a->steps,
@@ -205,24 +219,15 @@ static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_
 						    .all_metrics = a->all_metrics,
 						    .warn = warn,
 						    .ctx = &warnings };
-	struct rfl_captures captures;
+	RFL_AUTO(captures) captures = { .n = 0 };
 	int64_t rows = 0;
 	enum rfl_rc rc;
 
 	/* Standard input has no file name from which to derive a label. */
 	if (a->output && !a->label && rfl_opt_list_has(&a->files, "-"))
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--output: standard input has no name; use --label");
-	if (a->from && !rfl_importer_find(a->from, err)) {
-		rfl_err_prefix(err, "--from");
-		return RFL_EUSAGE;
-	}
-	rfl_captures_init(&captures);
-	ends = rfl_alloc_array(a->files.n, sizeof(*ends));
-	if (!ends) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-		goto done;
-	}
+		return rfl_usage(err, "--output: standard input has no name; use --label");
+	if (a->from && !rfl_importer_find(a->from, err))
+		return rfl_usage_of("--from", err);
 	rc = read_all(&a->files, &options, &captures, ends, &files_left_out, err);
 	if (warnings > WARNINGS_SHOWN)
 		rfl_log(RFL_LOG_WARN, "%zu more such warnings", warnings - WARNINGS_SHOWN);
@@ -235,38 +240,36 @@ static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_
 		rfl_log(RFL_LOG_WARN, "%zu file%s skipped", files_left_out,
 			files_left_out == 1 ? " was" : "s were");
 	if (rc || (rc = check_labels(&captures, ends, err)))
-		goto done;
+		return rc;
 	if (a->output) {
 		if ((rc = check_output(a->output, &captures, err)) ||
 		    (rc = rfl_file_mkdirs_for(a->output, err)) ||
 		    (rc = rfl_counters_append(a->output, &captures, err)))
-			goto done;
+			return rc;
 		rfl_log(RFL_LOG_INFO, "added %zu capture%s to %s", captures.n,
 			captures.n == 1 ? "" : "s", a->output);
 	}
-	rc = put_captures(cli, a, &captures, err);
-done:
-	rfl_captures_fini(&captures);
-	free(ends);
-	return rc;
+	return put_captures(cli, a, &captures, err);
 }
 
 const struct rfl_cmd rfl_cmd_counters_import = {
 	.name = "counters import",
 	.summary = "read FLOPs, bytes and times from the files of other profilers",
 	.operands = "FILE|DIR...",
-	.description = "Reads the output of ncu, nvprof, nsys, rocprof, perf stat, time and "
-		       "likwid-perfctr; "
-		       "'-' is standard input. The kind of a file is detected from its content. A "
-		       "figure that a file does not contain is reported as unavailable, with the "
-		       "reason, and never as 0; this is not an error.\n\nThe label of a file is "
-		       "given by --label, or is the file name without folder and suffix; the file "
-		       "belongs to the run with the same label. Two files with the same label must "
-		       "complement each other (for example, one has the FLOPs and the other the "
-		       "bytes); otherwise they are rejected. Without --output, nothing is written. "
-		       "Captures that are already in the output file are kept.",
+	.description =
+		"Reads the output of ncu, nvprof, nsys, rocprof, perf stat, time, likwid-perfctr "
+		"and torch.profiler, gzipped or not; '-' is standard input. The kind of a file is "
+		"detected from its "
+		"content. A value that a file does not contain is reported as unavailable, with "
+		"the reason, never as 0; this is not an error.\n\nThe label of a file is given "
+		"by --label, or is the file name without directory and suffix; the file belongs to "
+		"the run with the same label. Two files with the same label must complement each "
+		"other (for example, one has the FLOPs and the other the bytes); otherwise they "
+		"are rejected. Without --output, nothing is written. Captures that are already in "
+		"the output file are kept.",
 	.example = "roofline counters import a100_resnet50_fp32_bs64_prof.csv\n"
 		   "roofline counters import profiles/ --keep-going --output logs/counters.csv\n"
+		   "roofline counters import before.json after.json --compare\n"
 		   "ncu --csv --page raw --print-units base --import run.ncu-rep | roofline "
 		   "counters import - --label a100_resnet50_fp32_bs64_run1 --format json",
 	.opts = import_opts,
@@ -283,8 +286,9 @@ static const struct rfl_opt show_opts[] = {
 	OPT(INT, kernels, .name = "kernels", .meta = "N", .def = "20", .min = 0, .max = -1,
 	    .help = "number of rows to show, longest first; 0: all"),
 	OPT(FLAG, explain, .name = "explain",
-	    .help = "show the formula and metrics of each figure, and the metrics that unavailable "
-		    "figures lack"),
+	    .help = "show the formula and metrics of each value, and which metrics the unavailable "
+		    "values lack"),
+	OPT_COMPARE,
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -292,39 +296,29 @@ static const struct rfl_opt show_opts[] = {
 static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct counters_args *a = args;
-	struct rfl_captures all, chosen = { 0 }; /* `chosen` borrows from `all` */
-	enum rfl_rc rc = RFL_OK;
+	RFL_AUTO(captures) all = { .n = 0 };
+	struct rfl_captures chosen = { .n = 0 }; /* borrows from `all` */
+	enum rfl_rc rc;
 
-	rfl_captures_init(&all);
-	for (size_t i = 0; i < a->files.n && rc == RFL_OK; i++) {
-		const char *path = a->files.items[i];
-
-		if (!(rc = rfl_cli_need_file(path, "roofline counters import FILE --output FILE",
-					     err)))
-			rc = rfl_counters_load(path, NULL, 0, &all, err);
-	}
-	if (rc)
-		goto done;
-	chosen.captures = rfl_alloc_array(all.n, sizeof(*chosen.captures));
-	for (size_t i = 0; chosen.captures && i < all.n; i++)
+	for (size_t i = 0; i < a->files.n; i++)
+		if ((rc = rfl_cli_need_file(a->files.items[i],
+					    "roofline counters import FILE --output FILE", err)) ||
+		    (rc = rfl_counters_load(a->files.items[i], NULL, 0, &all, err)))
+			return rc;
+	chosen.captures = rfl_arena_array(cli->arena, all.n, sizeof(*chosen.captures));
+	for (size_t i = 0; i < all.n; i++)
 		if (a->labels.n == 0 || rfl_opt_list_has(&a->labels, all.captures[i]->label))
 			chosen.captures[chosen.n++] = all.captures[i];
-	if (!chosen.captures)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for captures");
-	else if (all.n == 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0,
-			      "no captures in the files; add some with 'roofline counters import'");
-	else if (chosen.n == 0)
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no capture has the label '%s' (captures: %zu); use another one, "
-			      "such as '%s'",
-			      a->labels.items[0], all.n, all.captures[0]->label);
-	else
-		rc = put_captures(cli, a, &chosen, err);
-done:
-	free(chosen.captures);
-	rfl_captures_fini(&all);
-	return rc;
+	if (all.n == 0)
+		return rfl_fail(
+			err, RFL_EMISSING, 0,
+			"no captures in the files; add some with 'roofline counters import'");
+	if (chosen.n == 0)
+		return rfl_fail(err, RFL_ENOTFOUND, 0,
+				"no capture has the label '%s' (captures: %zu); use another one, "
+				"such as '%s'",
+				a->labels.items[0], all.n, all.captures[0]->label);
+	return put_captures(cli, a, &chosen, err);
 }
 
 const struct rfl_cmd rfl_cmd_counters_show = {
@@ -333,7 +327,7 @@ const struct rfl_cmd rfl_cmd_counters_show = {
 	.operands = "FILE.csv...",
 	.description = "Shows the captures in a counters.csv file: kernels ordered by time with "
 		       "their FLOPs, DRAM bytes, arithmetic intensity and rates; the totals; "
-		       "kernels without FLOPs; and figures that could not be counted. To show the "
+		       "kernels without FLOPs; and values that could not be counted. To show the "
 		       "files of other profilers, use 'roofline counters import'.",
 	.example = "roofline counters show logs/counters.csv --kernels 5\n"
 		   "roofline counters show logs/counters.csv --explain",

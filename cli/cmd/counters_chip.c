@@ -1,7 +1,6 @@
 /* counters_chip.c - roofline counters list and check: list and check the metrics of chips. */
 #include "cli/cmd.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,24 +47,14 @@ struct chip {
 	struct rfl_err why;          /* why `host` is NULL */
 };
 
-/**
- * @param text  a chip ("GH100", in any case), a known product ("H100"), or any other chip that
- * CUPTI supports
- * @param ret   release with chip_fini() in any case
- * @return RFL_OK, also without libcupti; RFL_ENOTFOUND with similar names
- */
 static enum rfl_rc chip_init(const struct rfl_cli *cli, struct chip *ret, const char *text,
 			     struct rfl_err *err)
 {
 	const struct rfl_cupti_places places = rfl_cli_places(cli);
-	const struct rfl_chip *chip = rfl_chip_find(text);
-	struct rfl_buf near = { 0 };
+	const struct rfl_chip *chip = rfl_chip_of_text(text);
+	RFL_AUTO(buf) near = { .len = 0 };
+	bool similar;
 
-	*ret = (struct chip){ .f = NULL };
-	if (!chip)
-		chip = rfl_chip_of_device(text, 0);
-	if (!chip)
-		chip = rfl_chip_of_product(text);
 	snprintf(ret->name, sizeof(ret->name), "%s", chip ? chip->name : text);
 	if (rfl_cupti_open(&places, &ret->lib, &ret->why) == RFL_OK)
 		(void)!rfl_cupti_host_open(ret->lib, ret->name, NULL, &ret->host, &ret->why);
@@ -73,14 +62,12 @@ static enum rfl_rc chip_init(const struct rfl_cli *cli, struct chip *ret, const 
 		return rfl_formulas_new(chip->name, &ret->f, err);
 	if (ret->host)
 		return RFL_OK;
-	const bool similar = rfl_chip_suggest(text, &near) > 0;
-	const enum rfl_rc rc = rfl_fail(
-		err, RFL_ENOTFOUND, 0,
-		"'%s' is neither a chip nor a product; %s%s%s'roofline counters list' "
-		"lists all",
-		text, similar ? "did you mean " : "", rfl_buf_str(&near), similar ? "? " : "");
-	rfl_buf_fini(&near);
-	return rc;
+	similar = rfl_chip_suggest(text, &near) > 0;
+	return rfl_fail(err, RFL_ENOTFOUND, 0,
+			"'%s' is neither a chip nor a product; %s%s%s'roofline counters list' "
+			"lists all",
+			text, similar ? "did you mean " : "", rfl_buf_str(&near),
+			similar ? "? " : "");
 }
 
 static void chip_fini(struct chip *c)
@@ -195,17 +182,16 @@ static const char *why_not(const struct listing *l, enum rfl_quantity q)
  * note. */
 static void put_reason(struct listing *l, enum rfl_quantity q, const char *reason)
 {
-	struct rfl_buf names;
+	RFL_AUTO(buf) names = { .max = 1024 };
 	bool first = true;
 
 	if (!l->people) {
 		rfl_table_text(l->t, rfl_quantity_info(q)->name);
 		for (int i = 0; i < 4; i++)
-			rfl_table_null(l->t);
+			rfl_table_text(l->t, NULL);
 		rfl_table_text(l->t, reason);
 		return;
 	}
-	rfl_buf_init(&names, 1024);
 	for (enum rfl_quantity other = 0; other < RFL_QUANTITY_COUNT; other++) {
 		const char *same = why_not(l, other);
 
@@ -217,7 +203,6 @@ static void put_reason(struct listing *l, enum rfl_quantity q, const char *reaso
 	}
 	if (first)
 		rfl_table_note(l->t, "%s: %s.", rfl_buf_str(&names), reason);
-	rfl_buf_fini(&names);
 }
 
 static void quantity_rows(struct listing *l, enum rfl_quantity q)
@@ -256,7 +241,7 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 		.precision = a->precision_name,
 		.people = for_people(a),
 	};
-	struct rfl_buf passes = { 0 };
+	RFL_AUTO(buf) passes = { .len = 0 };
 	enum rfl_rc rc = rfl_cupti_plan_new(chip->host ? chip->lib : NULL, chip->name, NULL,
 					    RFL_SETS_COUNTED, l.precision, &l.plan, err);
 
@@ -295,7 +280,6 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 		rc = rfl_cli_put_table(cli, l.t, (enum rfl_format)a->format, err);
 	else
 		rfl_table_free(l.t);
-	rfl_buf_fini(&passes);
 	rfl_cupti_plan_free(l.plan);
 	return rc;
 }
@@ -345,29 +329,18 @@ static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, cons
 static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct chip *chip, const char *precision,
 			     struct rfl_err *err)
 {
-	const unsigned wanted = RFL_SET_CORE | RFL_SET_FLOPS | (precision ? 0 : RFL_SET_AUDIT);
-	struct rfl_metric_set set = { .n = 0 }, there = { .n = 0 };
-	struct rfl_buf line = { 0 };
+	struct rfl_metric_set there = { .n = 0 };
+	RFL_AUTO(buf) line = { .len = 0 };
 	size_t passes = 0;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc = rfl_metric_set_ncu(chip->f, chip->host, precision, &there, err);
 
-	rfl_metric_set_add_sets(&set, chip->f, wanted, precision);
-	for (size_t i = 0; i < set.n; i++)
-		if (!chip->host || rfl_cupti_metric(chip->host, set.names[i], NULL, NULL) == RFL_OK)
-			there.names[there.n++] = set.names[i];
-	if (there.n == 0)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"%s: no metrics are known for this chip; use another --chip",
-				chip->name);
-	if (chip->host)
-		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, NULL, err);
-	if (rc != RFL_OK)
+	if (rc || (chip->host &&
+		   (rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, NULL, err))))
 		return rc;
-	for (size_t i = 0; i < there.n; i++)
-		rfl_buf_printf(&line, "%s%s", i ? "," : "--metrics ", there.names[i]);
+	rfl_buf_puts(&line, "--metrics ");
+	rfl_metric_set_text(&there, &line);
 	rfl_buf_putc(&line, '\n');
 	rc = rfl_cli_put(cli, &line, "the argument", err);
-	rfl_buf_fini(&line);
 	if (chip->host)
 		rfl_log(RFL_LOG_INFO, "%zu metrics of %s in %zu passes, according to %s", there.n,
 			chip->name, passes, chip->lib->path);
@@ -381,43 +354,41 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 {
 	const struct chip_args *a = args;
 	const char *precision = a->precision_name;
-	struct chip chip;
+	RFL_CLEANUP(chip_fini) struct chip chip = { .f = NULL };
+	enum rfl_rc rc;
 
 	if (!a->chip && (a->ncu || a->all || precision))
-		return rfl_fail(err, RFL_EUSAGE, 0, "--%s needs --chip; add it",
-				a->ncu   ? "ncu"
-				: a->all ? "all"
-					 : "precision");
+		return rfl_usage(err, "--%s needs --chip; add it",
+				 a->ncu   ? "ncu"
+				 : a->all ? "all"
+					  : "precision");
 	if (a->ncu && a->all)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu and --all cannot be used together");
+		return rfl_usage(err, "--ncu and --all cannot be used together");
 	if (a->ncu && a->format != RFL_FORMAT_TABLE)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--format has no effect with --ncu; leave it out");
+		return rfl_usage(err, "--format has no effect with --ncu; leave it out");
 	if (!a->chip)
 		return list_chips(cli, a, err);
-	enum rfl_rc rc = chip_init(cli, &chip, a->chip, err);
-	if (rc == RFL_OK && !chip.f && !a->all)
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "%s: no formulas for this chip; use --all to list its metrics",
-			      chip.name);
-	if (rc == RFL_OK)
-		rc = a->ncu   ? print_ncu(cli, &chip, precision, err)
-		     : a->all ? list_all(cli, a, &chip, err)
-			      : list_quantities(cli, a, &chip, err);
-	chip_fini(&chip);
-	return rc;
+	if ((rc = chip_init(cli, &chip, a->chip, err)))
+		return rc;
+	if (!chip.f && !a->all)
+		return rfl_fail(err, RFL_ENOTFOUND, 0,
+				"%s: no formulas for this chip; use --all to list its metrics",
+				chip.name);
+	return a->ncu   ? print_ncu(cli, &chip, precision, err)
+	       : a->all ? list_all(cli, a, &chip, err)
+			: list_quantities(cli, a, &chip, err);
 }
 
 const struct rfl_cmd rfl_cmd_counters_list = {
 	.name = "counters list",
 	.summary = "list the metrics that a chip can count, and the passes needed",
-	.description =
-		"Lists chips or, with --chip, the quantities that can be counted on one. No GPU is "
-		"needed. Metric names and numbers of passes are obtained from libcupti, which is "
-		"part of the CUDA toolkit and of PyTorch built with CUDA; without libcupti, the "
-		"formulas are printed unchecked. RFL_CUPTI_PATH is the path of libcupti or of its "
-		"folder. The argument for ncu requests time, memory traffic and FLOPs (--precision "
-		"restricts the matrix FLOPs), but not the traffic on PCI Express and NVLink.",
+	.description = "Lists chips or, with --chip, the quantities that can be counted on one. No "
+		       "GPU is needed. Metric names and numbers of passes are obtained from "
+		       "libcupti, which is part of the CUDA toolkit and of PyTorch built with "
+		       "CUDA; without libcupti, the formulas are printed unchecked. RFL_CUPTI_PATH "
+		       "is the path of libcupti or of its directory. The argument for ncu requests "
+		       "time, memory traffic and FLOPs (--precision restricts the matrix FLOPs), "
+		       "but not the traffic on PCI Express and NVLink.",
 	.example = "roofline counters list --chip GH100\n"
 		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --print-units "
 		   "base --log-file out.csv python train.py",
@@ -430,14 +401,14 @@ static const struct rfl_opt check_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
 	    .help = "chip (GH100) or product (H100) to check, which need not be installed"),
 	OPT(LIST, metrics, .name = "metrics", .meta = "NAME",
-	    .help = "metrics to check with --chip, separately and together; default: those of 'run "
-		    "--counters'"),
+	    .help = "metrics to check with --chip, separately and together; default: the metrics "
+		    "of 'run --counters'"),
 	OPT(INT, device, .name = "device", .meta = "N", .def = "0", .max = 1023,
 	    .help = "index of the GPU"),
 	OPT(CHOICE, precision, .letter = 'p', .name = "precision", .meta = "NAME",
 	    .choices = rfl_precision_names, .def = "fp32", .help = "precision of the counted runs"),
 	OPT(FLAG, self_test, .name = "self-test", .def = "on", .negatable = true,
-	    .help = "also count a copy and matrix products of known size"),
+	    .help = "also count a copy and GEMMs of known size"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -485,9 +456,8 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 	if (!chip->host)
 		return rfl_err_pass(err, &chip->why);
 	if (!chip->f && n == 0)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--metrics is required for %s, which has no formulas; add it",
-				chip->name);
+		return rfl_usage(err, "--metrics is required for %s, which has no formulas; add it",
+				 chip->name);
 	if (n == 0) {
 		rfl_metric_set_add_sets(&set, chip->f, RFL_SET_CORE | RFL_SET_FLOPS,
 					rfl_precision_names[a->precision]);
@@ -527,7 +497,7 @@ static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows,
 	for (size_t i = 0; i < n; i++) {
 		const struct rfl_gpu_check_row *row = &rows[i];
 		const bool skipped = row->state == RFL_GPU_CHECK_SKIPPED;
-		struct rfl_buf what = { 0 };
+		RFL_AUTO(buf) what = { .len = 0 };
 		size_t first = 0;
 
 		rfl_table_text(t, row->what);
@@ -545,14 +515,13 @@ static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows,
 			if (fails_alike(row, &rows[k]))
 				rfl_buf_printf(&what, "%s%s", k > i ? ", " : "", rows[k].what);
 		rfl_table_note(t, "%s: %s", rfl_buf_str(&what), row->reason);
-		rfl_buf_fini(&what);
 	}
 }
 
-/* The counters of the processor need neither a GPU nor CUPTI. */
+/* The counters of the CPU need neither a GPU nor CUPTI. */
 static void processor_row(struct rfl_table *t, bool people)
 {
-	struct rfl_gpu_check_row row = { .what = "processor", .state = RFL_GPU_CHECK_FAILED };
+	struct rfl_gpu_check_row row = { .what = "cpu", .state = RFL_GPU_CHECK_FAILED };
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_perf_status s;
 	char found[160];
@@ -572,9 +541,9 @@ static void processor_row(struct rfl_table *t, bool people)
 	}
 	here_rows(t, &row, 1, people);
 	if (row.state == RFL_GPU_CHECK_OK && people && s.no_flops[0] != '\0')
-		rfl_table_note(t, "processor, FLOPs: %s", s.no_flops);
+		rfl_table_note(t, "CPU, FLOPs: %s", s.no_flops);
 	if (row.state == RFL_GPU_CHECK_OK && people && s.no_dram[0] != '\0')
-		rfl_table_note(t, "processor, memory: %s", s.no_dram);
+		rfl_table_note(t, "CPU, memory: %s", s.no_dram);
 }
 
 static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, struct rfl_err *err)
@@ -586,15 +555,12 @@ static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, st
 		.self_test = a->self_test,
 	};
 	const struct rfl_gpu_check_row *none = NULL, *some = NULL; /* the first that failed */
-	struct rfl_gpu_check *check = NULL;
-	enum rfl_rc rc = rfl_gpu_check_new(&request, &check, err);
-
-	if (rc != RFL_OK)
-		return rc;
+	RFL_AUTOPTR(gpu_check) check = rfl_gpu_check_new(&request);
 	struct rfl_table *t = new_table(here_columns, RFL_ARRAY_LEN(here_columns), a);
+
 	here_rows(t, check->rows, check->n, for_people(a));
 	processor_row(t, for_people(a));
-	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	enum rfl_rc rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	for (size_t i = check->n; i-- > 0;) {
 		const struct rfl_gpu_check_row *row = &check->rows[i];
 
@@ -604,32 +570,31 @@ static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, st
 			some = row;
 	}
 	if (rc == RFL_OK && none)
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			      "GPU counters cannot be read here; see '%s' for the fix; runs still "
-			      "compute FLOPs and bytes from the network",
-			      none->what);
+		rc = rfl_fail(
+			err, RFL_EUNAVAILABLE, 0,
+			"GPU counters cannot be read here; '%s' shows the fix. You need them only "
+			"to count on an NVIDIA GPU: without counters, FLOPs and bytes are "
+			"computed from the network",
+			none->what);
 	else if (rc == RFL_OK && some)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "GPU counters can be read, but a check failed; see '%s' for the fix",
 			      some->what);
-	rfl_gpu_check_free(check);
 	return rc;
 }
 
 static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct chip_args *a = args;
-	struct chip chip;
+	RFL_CLEANUP(chip_fini) struct chip chip = { .f = NULL };
+	enum rfl_rc rc;
 
 	if (!a->chip && a->metrics.n)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics needs --chip; add it");
+		return rfl_usage(err, "--metrics needs --chip; add it");
 	if (!a->chip)
 		return check_here(cli, a, err);
-	enum rfl_rc rc = chip_init(cli, &chip, a->chip, err);
-	if (rc == RFL_OK)
-		rc = check_chip(cli, a, &chip, err);
-	chip_fini(&chip);
-	return rc;
+	rc = chip_init(cli, &chip, a->chip, err);
+	return rc ? rc : check_chip(cli, a, &chip, err);
 }
 
 const struct rfl_cmd rfl_cmd_counters_check = {
@@ -637,7 +602,7 @@ const struct rfl_cmd rfl_cmd_counters_check = {
 	.summary = "check whether counters can be read here, or whether a chip has certain metrics",
 	.description =
 		"Without --chip, checks driver, GPU, CUPTI and permissions, runs a self-test, "
-		"explains how to fix a failure, and lists the counters of the processor. The exit "
+		"explains how to fix a failure, and lists the counters of the CPU. The exit "
 		"code is 77 if GPU counters cannot be read, and 1 if some of them cannot be read "
 		"or the self-test fails. With --chip, checks each metric, and the number of passes "
 		"for all metrics together; neither GPU nor driver is needed. The exit code is 1 if "

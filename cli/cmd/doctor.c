@@ -32,8 +32,13 @@ static struct rfl_item *rows_of(const struct rfl_inventory *inv, size_t *n)
 
 	*n = 0;
 	for (const struct view *v = views; v < views + RFL_ARRAY_LEN(views); v++) {
-		size_t all;
-		const size_t usable = rfl_inventory_usable(inv, v->registry, &all);
+		size_t all = 0, usable = 0;
+
+		for (size_t i = 0; i < inv->n; i++)
+			if (strcmp(inv->items[i].registry, v->registry) == 0) {
+				all++;
+				usable += inv->items[i].state != RFL_ITEM_NO;
+			}
 
 		if (v->what)
 			rows[(*n)++] = (struct rfl_item){
@@ -68,24 +73,17 @@ static struct rfl_item *rows_of(const struct rfl_inventory *inv, size_t *n)
 	return rows;
 }
 
-static void put_verdict(struct rfl_table *t, const void *row)
-{
-	rfl_table_text(t, rfl_item_state_names[((const struct rfl_item *)row)->state]);
-}
-
 static void put_needed(struct rfl_table *t, const void *row)
 {
 	rfl_table_text(t, ((const struct rfl_item *)row)->needed ? "yes" : "no");
 }
 
-#define CELL(member) RFL_CELL(struct rfl_item, member)
-
 static const struct rfl_column columns[] = {
-	{ CELL(name), .key = "check", .title = "Check" },
-	{ .put = put_verdict, .key = "verdict", .title = "Verdict" },
+	RFL_COLUMN(TEXT, struct rfl_item, name, "check", "Check"),
+	{ .put = rfl_item_put_state, .key = "verdict", .title = "Verdict" },
 	{ .put = put_needed, .key = "needed", .title = "Needed" },
-	{ CELL(detail), .key = "finding", .title = "Finding" },
-	{ CELL(fix), .key = "advice", .title = "What to do" },
+	RFL_COLUMN(TEXT, struct rfl_item, detail, "finding", "Finding"),
+	RFL_COLUMN(TEXT, struct rfl_item, fix, "advice", "What to do"),
 };
 
 struct doctor_args {
@@ -100,45 +98,40 @@ static const struct rfl_opt opts[] = {
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const enum rfl_format format = (enum rfl_format)((const struct doctor_args *)args)->format;
-	struct rfl_inventory *inv = NULL;
+	struct rfl_inventory inv;
 	struct rfl_item *rows;
 	struct rfl_table *t;
 	bool works = true;
-	int width = 0;
+	int width;
 	size_t n;
 	enum rfl_rc rc;
 
 	rfl_cli_progress(cli, "checking this machine and its engines ...");
 	rc = rfl_inventory_new(cli, NULL, 0, &inv, err);
 	rfl_cli_progress(cli, NULL);
-	if (rc != RFL_OK)
+	if (rc)
 		return rc;
-	rows = rows_of(inv, &n);
-	for (size_t i = 0; i < n; i++) {
-		const int len = (int)strlen(rows[i].name);
-
+	rows = rows_of(&inv, &n);
+	width = rfl_items_width(rows, n, NULL);
+	for (size_t i = 0; i < n; i++)
 		works &= !rows[i].needed || rows[i].state != RFL_ITEM_NO;
-		width = len > width ? len : width;
-	}
 	if (format != RFL_FORMAT_TABLE) {
 		t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 		rfl_table_add(t, rows, n, sizeof(*rows));
 		rc = rfl_cli_put_table(cli, t, format, err);
-	} else {
-		for (const struct rfl_item *row = rows; row < rows + n; row++) {
-			rfl_cli_printf(cli, "%-4s  %-*s  %s\n", rfl_item_state_names[row->state],
-				       width, row->name, row->detail);
-			if (row->fix)
-				rfl_cli_printf(cli, "%-4s  %-*s  -> %s\n", "", width, "", row->fix);
-		}
-		rfl_cli_printf(
-			cli, "\n%s\n",
-			works ? "The main functions work here: training, counting, measuring the "
-				"machine, merging, drawing."
-			      : "The main functions do not work here; see the lines marked 'no'.");
+		return rc == RFL_OK && !works ? RFL_EFAILED : rc;
 	}
-	rfl_inventory_free(inv);
-	return rc == RFL_OK && !works ? RFL_EFAILED : rc;
+	for (const struct rfl_item *row = rows; row < rows + n; row++) {
+		rfl_cli_printf(cli, "%-4s  %-*s  %s\n", rfl_item_state_names[row->state], width,
+			       row->name, row->detail);
+		if (row->fix)
+			rfl_cli_printf(cli, "%-4s  %-*s  -> %s\n", "", width, "", row->fix);
+	}
+	rfl_cli_printf(cli, "\n%s\n",
+		       works ? "The main functions work here: training, counting, measuring the "
+			       "machine, merging, drawing."
+			     : "The main functions do not work here; see the lines marked 'no'.");
+	return works ? RFL_OK : RFL_EFAILED;
 }
 
 const struct rfl_cmd rfl_cmd_doctor = {
@@ -149,6 +142,8 @@ const struct rfl_cmd rfl_cmd_doctor = {
 		"(not available); for the last two, the next line explains the fix. The exit code "
 		"is 0 if the main functions work (training, counting, measuring the machine, "
 		"merging, drawing a PNG file), and 1 if not. GPU and JPEG support are optional.",
+	.example = "roofline doctor\n"
+		   "roofline doctor --format json",
 	.opts = opts,
 	.args_size = sizeof(struct doctor_args),
 	.run = run,

@@ -1,14 +1,12 @@
 /* env.c - roofline env: record this machine and the user's notes as an environment. */
 #include "cli/cmd.h"
 
-#include <stdlib.h>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/inventory.h"
-#include "machine/gpu.h"
 #include "runner/env/record.h"
+#include "runner/run.h"
 
 #define ENGINES_MAX 32
 
@@ -25,15 +23,13 @@ static const char *const formats[] = { "table", "json", "md", NULL };
 #define OPT(kind, member, ...) RFL_OPT(struct env_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	OPT(TEXT, env, .name = "env", .meta = "NAME",
-	    .help = "name of the environment in runs and peaks.json; default: cuda if the NVIDIA "
-		    "driver finds a GPU, else cpu"),
-	OPT(TEXT, log_dir, .name = "log-dir", .meta = "DIR", .def = "logs",
-	    .help = "folder for env.json and env_info.md"),
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .project = "env", .help = RFL_ENV_HELP),
+	OPT(TEXT, log_dir, .name = "log-dir", .meta = "DIR", .project = "log_dir",
+	    .help = "directory for env.json and env_info.md"),
 	OPT(TEXT, data, .name = "data", .meta = "DIR",
-	    .help = "folder of training data; its storage device is recorded"),
+	    .help = "directory of training data; its storage device is recorded"),
 	OPT(LIST, notes, .name = "note", .meta = "KEY=VALUE", .whole = true,
-	    .help = "notes on facts that cannot be detected: zone, region, instance_type, "
+	    .help = "notes on values that cannot be detected: zone, region, instance_type, "
 		    "container, storage, network, or any other key; KEY= removes a note"),
 	OPT(FLAG, engines, .name = "engines", .def = "on", .negatable = true,
 	    .help = "open every engine in a child process to record its version"),
@@ -42,15 +38,27 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
+/* Record while the lock is held that runs hold while they write. */
+static enum rfl_rc record(const struct rfl_env_spec *spec, const char *lock_path,
+			  struct rfl_env_result *ret, struct rfl_err *err)
+{
+	int lock = -1;
+	enum rfl_rc rc = rfl_file_mkdirs(spec->log_dir, err), unlocked;
+
+	if (!rc && !(rc = rfl_file_lock(lock_path, &lock, err)))
+		rc = rfl_env_record(spec, ret, err);
+	unlocked = rfl_file_unlock(lock, lock_path, err);
+	return rc ? rc : unlocked;
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct env_args *a = args;
 	static const char *const registry[] = { "engines" };
-	struct rfl_inventory *inv = NULL;
+	struct rfl_inventory inv = { .n = 0 };
 	struct rfl_env_engine engines[ENGINES_MAX];
-	struct rfl_env_result result = { .document = NULL };
-	struct rfl_gpus *gpus = NULL;
-	struct rfl_buf out;
+	RFL_AUTO(env_result) result = { .document = NULL };
+	RFL_AUTO(buf) out = { .len = 0 };
 	struct rfl_env_spec spec = {
 		.env = a->env,
 		.log_dir = a->log_dir,
@@ -61,35 +69,24 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.root = "",
 		.refresh = true,
 	};
-	char *path = NULL;
-	int lock = -1;
-	enum rfl_rc rc = RFL_OK, unlocked;
+	enum rfl_rc rc;
 
-	rfl_buf_init(&out, 0);
 	if (a->env && (rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err)))
-		goto done;
-	for (size_t i = 0; i < a->notes.n && rc == RFL_OK; i++)
+		return rc;
+	for (size_t i = 0; i < a->notes.n; i++)
 		if (rfl_env_check_note(a->notes.items[i], err) != RFL_OK)
-			rc = RFL_EUSAGE;
-	if (rc || (a->engines && (rc = rfl_inventory_new(cli, registry, 1, &inv, err))))
-		goto done;
+			return RFL_EUSAGE;
+	if (a->engines && (rc = rfl_inventory_new(cli, registry, 1, &inv, err)))
+		return rc;
 	/* a plugin that cannot be opened is recorded without a version */
-	for (size_t i = 0; inv && i < inv->n && spec.nengines < ENGINES_MAX; i++)
-		if (inv->items[i].path)
+	for (size_t i = 0; i < inv.n && spec.nengines < ENGINES_MAX; i++)
+		if (inv.items[i].path)
 			engines[spec.nengines++] =
-				(struct rfl_env_engine){ .id = inv->items[i].name,
-							 .version = inv->items[i].version };
-	if (!spec.env) /* the same default as in a run */
-		spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
-
-	/* Runs hold the same lock while they write. */
-	path = rfl_path_join(spec.log_dir, ".lock");
-	if (!(rc = rfl_file_mkdirs(spec.log_dir, err)) && !(rc = rfl_file_lock(path, &lock, err)))
-		rc = rfl_env_record(&spec, &result, err);
-	unlocked = rfl_file_unlock(lock, path, err);
-	rc = rc ? rc : unlocked;
-	if (rc)
-		goto done;
+				(struct rfl_env_engine){ .id = inv.items[i].name,
+							 .version = inv.items[i].version };
+	if ((!spec.env && (rc = rfl_cli_auto_device(cli, "auto", &spec.env, err))) ||
+	    (rc = record(&spec, rfl_cli_path(cli, spec.log_dir, ".lock"), &result, err)))
+		return rc;
 	if (a->format == FORMAT_JSON) {
 		rfl_json_write(&out,
 			       json_object_get(json_object_get(result.document, "environments"),
@@ -98,26 +95,19 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	} else {
 		rfl_env_page(result.document, spec.env, a->format == FORMAT_MD, &out);
 	}
-	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "environment", err);
-done:
-	free(path);
-	rfl_buf_fini(&out);
-	rfl_gpus_free(gpus);
-	rfl_env_result_fini(&result);
-	rfl_inventory_free(inv);
-	return rc;
+	return rfl_cli_put(cli, &out, "environment", err);
 }
 
 const struct rfl_cmd rfl_cmd_env = {
 	.name = "env",
 	.summary = "record the environment: machine, software, cloud, storage and notes",
-	.description =
-		"Writes env.json and env_info.md into the log folder and prints the record. Runs "
-		"also write these files if the record is missing or out of date. Facts that cannot "
-		"be detected are null, with the reason; add them with --note. The command does not "
-		"use the network, and records no address, serial number, host name or user name.",
-	.example = "roofline env --env gcp_l4 --note zone=us-central1-a --note storage='pd-ssd 200 "
+	.description = "Writes env.json and env_info.md into the log directory and prints the "
+		       "record. Runs also write these files if the record is missing or out of "
+		       "date. Values that cannot be detected are null, with the reason; add them "
+		       "with --note. The command does not use the network, and records no address, "
+		       "serial number, host name or user name.",
+	.example = "roofline env\n"
+		   "roofline env --env gcp_l4 --note zone=us-central1-a --note storage='pd-ssd 200 "
 		   "GB'",
 	.opts = opts,
 	.args_size = sizeof(struct env_args),

@@ -15,9 +15,9 @@ struct help_args {
 
 static const struct rfl_opt opts[] = {
 	OPT(FLAG, markdown, .name = "markdown", .hidden = true,
-	    .help = "print docs/commands.md, the reference of all commands"),
+	    .help = "print docs/reference/commands.md, the reference of all commands"),
 	OPT(TEXT, man, .name = "man", .meta = "DIR", .hidden = true,
-	    .help = "folder to which the manual pages are written"),
+	    .help = "directory to which the manual pages are written"),
 	{ .name = NULL },
 };
 
@@ -25,36 +25,28 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 {
 	const struct help_args *a = args;
 	const struct rfl_cmd *cmd;
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	const char *name;
-	enum rfl_rc rc;
 
 	if (a->man)
 		return rfl_help_man(a->man, err);
-	rfl_buf_init(&text, 0);
 	if (a->markdown) {
 		rfl_help_markdown(&text);
-		rc = rfl_cli_put(cli, &text, "reference", err);
-		goto done;
+		return rfl_cli_put(cli, &text, "reference", err);
 	}
 	for (size_t i = 0; i < a->words.n; i++)
 		rfl_buf_printf(&text, "%s%s", i > 0 ? " " : "", a->words.items[i]);
-	rc = rfl_buf_check(&text, "command line", err);
-	if (rc)
-		goto done;
 	name = rfl_buf_str(&text);
 	cmd = rfl_cmd_find(name);
 	if (a->words.n == 0)
 		rfl_help_overview(cli->out);
 	else if (cmd)
-		rfl_cmd_help(cli->out, cmd);
+		rfl_cmd_help(cli->out, cmd, true);
 	else if (rfl_cmd_is_group(name))
 		rfl_help_group(cli->out, name);
 	else
-		rc = rfl_cli_unknown_command(name, err);
-done:
-	rfl_buf_fini(&text);
-	return rc;
+		return rfl_cli_unknown_command(name, err);
+	return RFL_OK;
 }
 
 const struct rfl_cmd rfl_cmd_help_page = {
@@ -83,9 +75,8 @@ static void put_options(struct rfl_buf *out, const struct rfl_opt *rows)
 static void put_script(struct rfl_buf *out)
 {
 	const struct rfl_cmd *cmd;
-	struct rfl_buf first;
+	RFL_AUTO(buf) first = { .len = 0 };
 
-	rfl_buf_init(&first, 0);
 	rfl_buf_puts(out, "# bash completion for roofline; made by `roofline completion bash`\n\n"
 			  "_roofline_commands()\n{\n\tcase $1 in\n");
 	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++) {
@@ -97,7 +88,6 @@ static void put_script(struct rfl_buf *out)
 				       cmd->name + len + 1);
 	}
 	rfl_buf_printf(out, "\t'') words='%s' ;;\n\tesac\n}\n\n", rfl_buf_str(&first));
-	rfl_buf_fini(&first);
 
 	rfl_buf_puts(out, "_roofline_options()\n{\n\tcase $1 in\n");
 	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++) {
@@ -145,18 +135,13 @@ struct completion_args {
 
 static enum rfl_rc run_completion(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct completion_args *a = args;
-	struct rfl_buf script;
-	enum rfl_rc rc;
+	const char *shell = ((const struct completion_args *)args)->shell.items[0];
+	RFL_AUTO(buf) script = { .len = 0 };
 
-	if (strcmp(a->shell.items[0], "bash") != 0)
-		return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not a supported shell; use bash",
-				a->shell.items[0]);
-	rfl_buf_init(&script, 0);
+	if (strcmp(shell, "bash") != 0)
+		return rfl_usage(err, "'%s' is not a supported shell; use bash", shell);
 	put_script(&script);
-	rc = rfl_cli_put(cli, &script, "completion script", err);
-	rfl_buf_fini(&script);
-	return rc;
+	return rfl_cli_put(cli, &script, "completion script", err);
 }
 
 const struct rfl_cmd rfl_cmd_completion = {

@@ -21,24 +21,16 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-static void put_status(struct rfl_table *t, const void *row)
-{
-	rfl_table_text(t, rfl_item_state_names[((const struct rfl_item *)row)->state]);
-}
-
-#define CELL(member) RFL_CELL(struct rfl_item, member)
-
 static const struct rfl_column columns[] = {
-	{ CELL(registry), .key = "registry", .title = "Registry" },
-	{ CELL(name), .key = "name", .title = "Name" },
-	{ .put = put_status, .key = "status", .title = "Status" },
-	{ CELL(summary), .key = "summary", .title = "Description" },
-	{ CELL(detail), .key = "detail", .title = "Detail" },
-	{ CELL(reason), .key = "reason", .title = "Reason" },
-	{ CELL(fix), .key = "fix", .title = "What to do" },
-	{ CELL(params), .key = "params", .title = "Parameters", .kind = RFL_COLUMN_INT },
-	{ CELL(forward_flops), .key = "forward_flops", .title = "GFLOPs", .kind = RFL_COLUMN_INT,
-	  .scale = 1e9 },
+	RFL_COLUMN(TEXT, struct rfl_item, registry, "registry", "Registry"),
+	RFL_COLUMN(TEXT, struct rfl_item, name, "name", "Name"),
+	{ .put = rfl_item_put_state, .key = "status", .title = "Status" },
+	RFL_COLUMN(TEXT, struct rfl_item, summary, "summary", "Description"),
+	RFL_COLUMN(TEXT, struct rfl_item, detail, "detail", "Detail"),
+	RFL_COLUMN(TEXT, struct rfl_item, reason, "reason", "Reason"),
+	RFL_COLUMN(TEXT, struct rfl_item, fix, "fix", "What to do"),
+	RFL_COLUMN(INT, struct rfl_item, params, "params", "Parameters"),
+	RFL_COLUMN(INT, struct rfl_item, forward_flops, "forward_flops", "GFLOPs", .scale = 1e9),
 };
 
 static bool is_registry(const char *word)
@@ -67,13 +59,7 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 								  "sample, shape of a sample"
 								: "");
 			section = item->registry;
-			width = 0;
-			for (size_t i = 0; i < inv->n; i++) {
-				const int len = (int)strlen(inv->items[i].name);
-
-				if (strcmp(inv->items[i].registry, section) == 0 && len > width)
-					width = len;
-			}
+			width = rfl_items_width(inv->items, inv->n, section);
 		}
 		if (item->params != RFL_INT_UNKNOWN) {
 			rfl_cli_printf(cli, "  %-*s  %7s M  %7s G  %s; %s\n", width, item->name,
@@ -123,45 +109,43 @@ static enum rfl_rc none_asked(const struct rfl_inventory *inv, const struct rfl_
 	for (size_t i = 0; i < words->n; i++)
 		if (!is_registry(words->items[i]))
 			word = words->items[i];
-	return rfl_fail(
-		err, RFL_EUSAGE, 0, "no registry and no name contains '%s'; %s", word,
+	return rfl_usage(
+		err, "no registry and no name contains '%s'; %s", word,
 		rfl_text_advice(word, names, 3, "run 'roofline list' for all names", advice));
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct list_args *a = args;
-	struct rfl_inventory *inv = NULL;
+	struct rfl_inventory inv;
 	struct rfl_table *t;
 	size_t registries = 0, kept = 0;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	for (size_t i = 0; i < a->words.n; i++)
 		registries += is_registry(a->words.items[i]);
 	rfl_cli_progress(cli, "checking engines ...");
 	rc = rfl_inventory_new(cli, a->words.items, registries ? a->words.n : 0, &inv, err);
 	rfl_cli_progress(cli, NULL);
-	if (rc != RFL_OK)
+	if (rc)
 		return rc;
-	for (size_t i = 0; i < inv->n; i++)
-		if (is_asked(&inv->items[i], &a->words)) {
-			const struct rfl_item item = inv->items[i];
+	for (size_t i = 0; i < inv.n; i++)
+		if (is_asked(&inv.items[i], &a->words)) {
+			const struct rfl_item item = inv.items[i];
 
-			inv->items[i] = inv->items[kept]; /* keep all, for suggestions */
-			inv->items[kept++] = item;
+			inv.items[i] = inv.items[kept]; /* keep all, for suggestions */
+			inv.items[kept++] = item;
 		}
-	if (kept == 0) {
-		rc = none_asked(inv, &a->words, err);
-	} else if (a->format == RFL_FORMAT_TABLE) {
-		inv->n = kept;
-		print_sections(cli, inv);
-	} else {
-		t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-		rfl_table_add(t, inv->items, kept, sizeof(*inv->items));
-		rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	if (kept == 0)
+		return none_asked(&inv, &a->words, err);
+	if (a->format == RFL_FORMAT_TABLE) {
+		inv.n = kept;
+		print_sections(cli, &inv);
+		return RFL_OK;
 	}
-	rfl_inventory_free(inv);
-	return rc;
+	t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	rfl_table_add(t, inv.items, kept, sizeof(*inv.items));
+	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 }
 
 const struct rfl_cmd rfl_cmd_list = {
@@ -194,43 +178,33 @@ static const struct rfl_opt version_opts[] = {
 static enum rfl_rc run_version(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	static const char *const libraries[] = { "libraries" };
-	const bool json = ((const struct list_args *)args)->format != 0;
-	struct rfl_inventory *inv = NULL;
-	json_t *features = json_array(), *root;
-	struct rfl_buf out;
-	enum rfl_rc rc;
+	json_t *features = json_array();
+	json_auto_t *root =
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "schema", "roofline.version/1",
+			  "version", RFL_VERSION, "compiler", RFL_COMPILER, "build_type",
+			  RFL_BUILD_TYPE, "sanitizers", RFL_SANITIZE, "features", features);
+	RFL_AUTO(buf) out = { .len = 0 };
+	struct rfl_inventory inv;
+	enum rfl_rc rc = rfl_inventory_new(cli, libraries, 1, &inv, err);
 
-	rfl_buf_init(&out, 0);
-	if (!json)
-		rfl_buf_printf(&out, "roofline %s\ncompiler    %s, %s%s%s\n", RFL_VERSION,
-			       RFL_COMPILER, RFL_BUILD_TYPE,
-			       RFL_SANITIZE[0] != '\0' ? ", sanitizers " : "", RFL_SANITIZE);
-	rc = rfl_inventory_new(cli, libraries, 1, &inv, err);
-	for (size_t i = 0; rc == RFL_OK && i < inv->n; i++) {
-		const struct rfl_item *item = &inv->items[i];
-		const char *reason = rfl_item_finding(item, inv->arena);
+	if (rc)
+		return rc;
+	rfl_buf_printf(&out, "roofline %s\ncompiler    %s, %s%s%s\n", RFL_VERSION, RFL_COMPILER,
+		       RFL_BUILD_TYPE, RFL_SANITIZE[0] != '\0' ? ", sanitizers " : "",
+		       RFL_SANITIZE);
+	for (const struct rfl_item *item = inv.items; item < inv.items + inv.n; item++) {
+		const char *reason = rfl_item_finding(item, inv.arena);
 		const bool built_in = item->state == RFL_ITEM_OK;
 
-		if (!json)
-			rfl_buf_printf(&out, "%-10s  %-3s  %s (%s)\n", item->name,
-				       built_in ? "yes" : "no", item->summary, reason);
+		rfl_buf_printf(&out, "%-10s  %-3s  %s (%s)\n", item->name, built_in ? "yes" : "no",
+			       item->summary, reason);
 		json_array_append_new(
 			features, json_pack("{s:s, s:b, s:s, s:s}", "name", item->name, "built_in",
 					    built_in, "purpose", item->summary, "reason", reason));
 	}
-	root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "schema", "roofline.version/1",
-			 "version", RFL_VERSION, "compiler", RFL_COMPILER, "build_type",
-			 RFL_BUILD_TYPE, "sanitizers", RFL_SANITIZE, "features", features);
-	if (json) {
-		rfl_json_write(&out, root);
-		rfl_buf_putc(&out, '\n');
-	}
-	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "version", err);
-	rfl_buf_fini(&out);
-	json_decref(root);
-	rfl_inventory_free(inv);
-	return rc;
+	return ((const struct list_args *)args)->format
+		       ? rfl_cli_put_json(cli, root, "version", err)
+		       : rfl_cli_put(cli, &out, "version", err);
 }
 
 const struct rfl_cmd rfl_cmd_version = {
@@ -239,6 +213,7 @@ const struct rfl_cmd rfl_cmd_version = {
 	.description = "A library marked \"no\" was not found when the program was built, or was "
 		       "disabled; the reason explains how to add it. Plugins are located at run "
 		       "time; see 'roofline list engines'.",
+	.example = "roofline version --format json",
 	.opts = version_opts,
 	.args_size = sizeof(struct list_args),
 	.run = run_version,

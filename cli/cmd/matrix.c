@@ -13,7 +13,6 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "base/json.h"
-#include "cli/cmd/run_config.h"
 #include "cli/inputs.h"
 #include "ledger/repeats/row_index.h"
 
@@ -25,7 +24,8 @@
 static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option *o,
 				struct rfl_err *err)
 {
-	const char *names[OPTIONS_MAX + 1] = { NULL }, *near;
+	const char *names[OPTIONS_MAX + 1] = { NULL };
+	char advice[RFL_ADVICE_SIZE];
 	const struct rfl_opt *row = rfl_cmd_find("run")->opts;
 	struct rfl_where w;
 	size_t n = 0;
@@ -43,26 +43,28 @@ static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option
 				      "accepts a single value; give one instead of the list");
 	if (row->name)
 		return RFL_OK;
-	near = rfl_text_nearest(o->name, names);
-	if (near)
-		return rfl_where_fail(
-			&w, err, "is not an option of 'roofline run'; did you mean '%s'?", near);
-	return rfl_where_fail(
-		&w, err,
-		"is not an option of 'roofline run'; run 'roofline run --help' for a list");
+	return rfl_where_fail(&w, err, "is not an option of 'roofline run'; %s",
+			      rfl_text_advice(o->name, names, 1,
+					      "run 'roofline run --help all' for a list", advice));
 }
 
-char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more, int *argc)
+enum rfl_rc rfl_cli_matrix_config(const struct rfl_cli *cli, const struct rfl_matrix_cell *cell,
+				  const char *const more[2], struct rfl_run_config *ret,
+				  struct rfl_err *err)
 {
 	char **argv;
 	size_t n = 0;
+	enum rfl_rc rc;
 
 	while (cell->args[n])
 		n++;
-	argv = rfl_alloc_array(1 + n + more + 1, sizeof(*argv));
-	memcpy(argv + 1, cell->args, n * sizeof(*argv));
-	*argc = (int)n + 1;
-	return argv;
+	argv = rfl_alloc_array(1 + n + 2 + 1, sizeof(*argv));
+	memcpy(argv + 1, cell->args, n++ * sizeof(*argv));
+	if (more)
+		memcpy(argv + n, more, 2 * sizeof(*argv));
+	rc = rfl_run_config_parse(cli, (int)n + (more ? 2 : 0), argv, ret, err);
+	free(argv);
+	return rc;
 }
 
 static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix *m,
@@ -73,19 +75,12 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 	struct rfl_run_config config;
 	struct rfl_where w;
 	enum rfl_rc rc = RFL_OK;
-	char **argv;
-	int argc = 0;
 	size_t len;
 
 	for (size_t i = 0; i < cell->noptions && rc == RFL_OK; i++)
 		rc = check_option(m->path, &cell->options[i], err);
-	if (rc)
+	if (rc || rfl_cli_matrix_config(cli, cell, NULL, &config, &why) == RFL_OK)
 		return rc;
-	argv = rfl_cli_matrix_argv(cell, 0, &argc);
-	rc = rfl_run_config_parse(cli, argc, argv, &config, &why);
-	free(argv);
-	if (rc == RFL_OK)
-		return RFL_OK;
 
 	/* If the message begins with an option ("--iters: 'abc' is not ..."), point to that option
 	 * in the file. */
@@ -103,16 +98,16 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
 				struct rfl_matrix **ret, struct rfl_err *err)
 {
-	struct rfl_matrix *m = NULL;
+	RFL_AUTOPTR(matrix) m = NULL;
 	enum rfl_rc rc = rfl_matrix_load(path, &m, err);
 
 	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
 		rc = check_cell(cli, m, &m->cells[i], err);
-	if (rc == RFL_OK)
-		*ret = m;
-	else
-		rfl_matrix_free(m);
-	return rc;
+	if (rc)
+		return rc;
+	*ret = m;
+	m = NULL;
+	return RFL_OK;
 }
 
 /* ---- --only and --shard ---- */
@@ -142,39 +137,36 @@ static bool matches(const struct rfl_matrix_cell *cell, const char *word)
 static enum rfl_rc parse_shard(const char *text, int64_t *index, int64_t *count,
 			       struct rfl_err *err)
 {
-	const char *slash = strchr(text, '/');
+	const struct rfl_span all = rfl_span_of(text);
+	const size_t slash = rfl_span_find(all, "/");
 	char first[24];
 
-	if (slash && (size_t)(slash - text) < sizeof(first)) {
-		(void)snprintf(first, sizeof(first), "%.*s", (int)(slash - text), text);
-		if (rfl_num_parse_int(first, "shard", index, NULL) == RFL_OK &&
-		    rfl_num_parse_int(slash + 1, "shard", count, NULL) == RFL_OK && *index >= 0 &&
-		    *index < *count)
-			return RFL_OK;
-	}
-	return rfl_fail(err, RFL_EUSAGE, 0, "--shard: '%s' is not I/N with I from 0 to N - 1",
-			text);
+	if (slash < all.len && slash < sizeof(first) &&
+	    rfl_span_copy((struct rfl_span){ text, slash }, first, sizeof(first)) &&
+	    rfl_num_parse_int(first, "shard", index, NULL) == RFL_OK &&
+	    rfl_num_parse_int(text + slash + 1, "shard", count, NULL) == RFL_OK && *index >= 0 &&
+	    *index < *count)
+		return RFL_OK;
+	return rfl_usage(err, "--shard: '%s' is not I/N with I from 0 to N - 1", text);
 }
 
-enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
+enum rfl_rc rfl_cli_matrix_pick(struct rfl_cli *cli, const char *path,
 				const struct rfl_opt_list *only, const char *shard,
 				struct rfl_matrix_pick *ret, struct rfl_err *err)
 {
 	int64_t index = 0, count = 1, at = 0;
-	bool *chosen = NULL;
+	bool *chosen;
 	size_t nruns;
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_matrix_pick){ .m = NULL };
-	rc = rfl_cli_matrix_load(cli, path, &ret->m, err);
-	if (rc == RFL_OK && shard)
-		rc = parse_shard(shard, &index, &count, err);
-	if (rc)
+	if ((rc = rfl_cli_matrix_load(cli, path, &ret->m, err)) ||
+	    (shard && (rc = parse_shard(shard, &index, &count, err))))
 		return rc;
 	nruns = ret->m->ncells * (size_t)ret->m->repeats;
-	chosen = rfl_alloc_array(nruns, sizeof(*chosen));
-	ret->runs = rfl_alloc_array(nruns, sizeof(*ret->runs));
-	for (size_t i = 0; rc == RFL_OK && i < only->n; i++) {
+	chosen = rfl_arena_array(cli->arena, nruns, sizeof(*chosen));
+	ret->runs = rfl_arena_array(cli->arena, nruns, sizeof(*ret->runs));
+	for (size_t i = 0; i < only->n; i++) {
 		const char *word = only->items[i];
 		bool any = false;
 
@@ -187,23 +179,20 @@ enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 				chosen[k] = any = true;
 		}
 		if (!any)
-			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "--only: '%s' matches no run of %s; run 'roofline matrix "
-				      "expand %s' for a list",
-				      word, path, path);
+			return rfl_usage(err,
+					 "--only: '%s' matches no run of %s; run 'roofline matrix "
+					 "expand %s' for a list",
+					 word, path, path);
 	}
-	for (size_t i = 0; rc == RFL_OK && i < nruns; i++)
+	for (size_t i = 0; i < nruns; i++)
 		if ((!only->n || chosen[i]) && at++ % count == index)
 			ret->runs[ret->n++] = i;
-	free(chosen);
-	return rc;
+	return RFL_OK;
 }
 
 void rfl_matrix_pick_fini(struct rfl_matrix_pick *p)
 {
-	free(p->runs);
 	rfl_matrix_free(p->m);
-	*p = (struct rfl_matrix_pick){ .m = NULL };
 }
 
 const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, size_t run,
@@ -221,12 +210,12 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 {
 	char label[RFL_LABEL_MAX + 1];
 	const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(m, run, label);
+	size_t n = 0;
 
+	while (cell->args[n])
+		n++;
 	rfl_buf_puts(out, "roofline run");
-	for (size_t i = 0; cell->args[i]; i++) {
-		rfl_buf_putc(out, ' ');
-		rfl_text_shell_word(cell->args[i], out);
-	}
+	rfl_cli_quote((const char *const *)cell->args, n, out);
 	rfl_buf_printf(out, " --label=%s --log-dir=", label);
 	rfl_text_shell_word(log_dir, out);
 }
@@ -234,30 +223,27 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 struct rfl_matrix_alike *rfl_matrix_alike(const struct rfl_matrix *m)
 {
 	struct rfl_matrix_alike *ret = rfl_alloc_array(m->ncells, sizeof(*ret));
-	struct rfl_texts tables = { .arena = NULL }, models = { .arena = NULL };
-	struct rfl_buf name = { .len = 0 };
+	RFL_AUTO(texts) tables = { .arena = NULL };
+	RFL_AUTO(texts) models = { .arena = NULL };
+	RFL_AUTO(buf) name = { .len = 0 };
 
 	for (size_t i = 0; i < m->ncells; i++) {
 		const struct rfl_matrix_cell *c = &m->cells[i];
 
 		rfl_buf_reset(&name);
 		rfl_buf_printf(&name, "%s %s", c->env, c->precision);
-		(void)!rfl_texts_put(&tables, rfl_buf_str(&name), &ret[i].table);
+		ret[i].table = rfl_texts_put(&tables, rfl_buf_str(&name));
 		rfl_buf_printf(&name, " %s", c->model);
-		(void)!rfl_texts_put(&models, rfl_buf_str(&name), &ret[i].model);
+		ret[i].model = rfl_texts_put(&models, rfl_buf_str(&name));
 	}
-	rfl_buf_fini(&name);
-	rfl_texts_fini(&tables);
-	rfl_texts_fini(&models);
 	return ret;
 }
 
-/* Load the ledger of another program. A run with a throughput counts as ok. */
 static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 				struct rfl_ledger **ret, struct rfl_err *err)
 {
 	const struct rfl_opt_list no_map = { .n = 0 };
-	struct rfl_runs *runs = NULL;
+	RFL_AUTOPTR(runs) runs = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc = rfl_cli_load_runs(&path, 1, &no_map, &rfl_ledger_metrics[0], RFL_ROWS_KEPT,
 					   &runs, &why);
@@ -269,7 +255,6 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 			why.msg, path, m->path);
 	*ret = runs->ledger;
 	runs->ledger = NULL;
-	rfl_runs_free(runs);
 	return RFL_OK;
 }
 
@@ -282,8 +267,7 @@ static enum rfl_rc find_ledger(const char *log_dir, struct rfl_matrix_view *ret,
 	*ret = (struct rfl_matrix_view){ .ledger = NULL };
 	len = snprintf(ret->path, sizeof(ret->path), "%s/metrics.csv", log_dir);
 	if (len < 0 || (size_t)len >= sizeof(ret->path))
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--log-dir: the name is too long; use a shorter one");
+		return rfl_usage(err, "--log-dir: the name is too long; use a shorter one");
 	ret->size = rfl_file_size(ret->path);
 	return RFL_OK;
 }
@@ -302,9 +286,9 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 	if (rc)
 		return rc;
 	if (is_foreign(ret)) {
-		if ((rc = load_foreign(ret->path, m, &ret->ledger, err)))
-			return rc;
-		return rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
+		if (!(rc = load_foreign(ret->path, m, &ret->ledger, err)))
+			rfl_matrix_cover(m, ret->ledger, &ret->cover);
+		return rc;
 	}
 	if (since > 0 && ret->size >= since) {
 		const char *path = ret->size > since ? ret->path : NULL;
@@ -325,7 +309,9 @@ enum rfl_rc rfl_cli_matrix_view_rows(const struct rfl_matrix *m, const char *log
 	if (rc == RFL_OK && ret->size > 0)
 		rc = is_foreign(ret) ? load_foreign(ret->path, m, &ret->ledger, err)
 				     : rfl_ledger_load(ret->path, &ret->ledger, err);
-	return rc ? rc : rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
+	if (rc == RFL_OK)
+		rfl_matrix_cover(m, ret->ledger, &ret->cover);
+	return rc;
 }
 
 void rfl_matrix_view_fini(struct rfl_matrix_view *v)

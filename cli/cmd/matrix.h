@@ -6,16 +6,17 @@
 #ifndef RFL_CLI_MATRIX_H
 #define RFL_CLI_MATRIX_H
 
-#include "cli/cmd.h"
+#include "cli/cmd/run_config.h"
 #include "ledger/matrix.h"
 
 /* Option rows of several commands; their kinds are TEXT, LIST and TEXT. */
-#define RFL_MATRIX_LOG_DIR \
-	.name = "log-dir", .meta = "DIR", .def = "logs", .help = "folder that contains metrics.csv"
+#define RFL_MATRIX_LOG_DIR                                      \
+	.name = "log-dir", .meta = "DIR", .project = "log_dir", \
+	.help = "directory that contains metrics.csv"
 #define RFL_MATRIX_ONLY                                                                            \
 	.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH",                                       \
 	.help = "runs to select: '*' matches any part, and trailing parts may be omitted; labels " \
-		"and cell ids are also accepted"
+		"and ids of configurations are also accepted"
 #define RFL_MATRIX_SHARD                \
 	.name = "shard", .meta = "I/N", \
 	.help = "select every N-th run, starting with run I (counted from 0)"
@@ -24,8 +25,7 @@
 	.name = "retry-failed", \
 	.help = "also repeat failed runs; interrupted runs are always repeated"
 #define RFL_MATRIX_SHARE_DEVICE \
-	.name = "share-device", \
-	.help = "do not wait for other matrix runs on the same processor or GPU"
+	.name = "share-device", .help = "do not wait for other matrix runs on the same CPU or GPU"
 #define RFL_MATRIX_DRY_RUN .name = "dry-run", .help = "print the commands without running them"
 
 /* ---- the file ---- */
@@ -45,10 +45,10 @@ enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
 /**
  * Load a matrix and select runs.
  * @param shard  I/N, the part of the runs that match `only`; NULL: all of them
- * @param ret    release with rfl_matrix_pick_fini() in any case
+ * @param ret    release with rfl_matrix_pick_fini() in any case; cli->arena owns the list of runs
  * @return RFL_OK; RFL_EFORMAT for an error in the file; RFL_EUSAGE for one in `only` or `shard`
  */
-enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
+enum rfl_rc rfl_cli_matrix_pick(struct rfl_cli *cli, const char *path,
 				const struct rfl_opt_list *only, const char *shard,
 				struct rfl_matrix_pick *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_pick_fini(struct rfl_matrix_pick *p);
@@ -56,7 +56,7 @@ void rfl_matrix_pick_fini(struct rfl_matrix_pick *p);
 /** How to execute runs. Strings are borrowed. */
 struct rfl_matrix_execution {
 	const char *log_dir;
-	const char *done_in; /**< log folder of runs that need not be executed; NULL: none */
+	const char *done_in; /**< log directory of runs that need not be executed; NULL: none */
 	int64_t shuffle;     /**< random seed; -1: in the order of the file */
 	bool retry_failed, share_device;
 	bool dry_run; /**< print the commands only */
@@ -74,14 +74,11 @@ enum rfl_rc rfl_cli_matrix_execute(struct rfl_cli *cli, const struct rfl_matrix_
 const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, size_t run,
 						  char label[RFL_LABEL_MAX + 1]);
 
-/**
- * The arguments of a cell for rfl_run_config_parse(), with room for `more` further ones. argv[0] is
- * NULL.
- * @param argc  number of arguments, including argv[0]
- * @return an array to free(), but not its strings
- */
-char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
-			   int *argc) RFL_WARN_UNUSED;
+/** Parse the options of a cell. Strings of the configuration belong to the cell.
+ * @param more  two further arguments; NULL: none */
+enum rfl_rc rfl_cli_matrix_config(const struct rfl_cli *cli, const struct rfl_matrix_cell *cell,
+				  const char *const more[2], struct rfl_run_config *ret,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Append the command line of a run, quoted for a shell. */
 void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
@@ -96,7 +93,7 @@ struct rfl_matrix_alike {
 /** One element per cell; the caller frees it. */
 struct rfl_matrix_alike *rfl_matrix_alike(const struct rfl_matrix *m) RFL_WARN_UNUSED;
 
-/** The runs of a matrix in a log folder. */
+/** The runs of a matrix in a log directory. */
 struct rfl_matrix_view {
 	char path[4096]; /**< path of the ledger */
 	size_t size;     /**< its size before it was read; 0: there is none yet */

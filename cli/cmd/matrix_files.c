@@ -2,10 +2,8 @@
 #include "cli/cmd/matrix.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -14,7 +12,8 @@
 
 /* Arguments of all commands in this file. */
 struct files_args {
-	struct rfl_opt_list operands; /* the matrix, followed by options of sbatch or by folders */
+	struct rfl_opt_list
+		operands; /* the matrix, followed by options of sbatch or by directories */
 	struct rfl_opt_list only, setup;
 	const char *log_dir, *shard, *output;
 	int64_t shards, at_once;
@@ -46,22 +45,16 @@ struct shown {
 
 enum { FOR_PROGRAMS = 1 };
 
-#define CELL(member) RFL_CELL(struct shown, member)
-#define DATA(member)                                               \
-	{                                                          \
-		.key = #member, .when = FOR_PROGRAMS, CELL(member) \
-	}
-
 static const struct rfl_column columns[] = {
-	{ .key = "cell", .title = "Cell", CELL(cell) },
-	{ .key = "label", .title = "Label", CELL(label) },
-	DATA(env),
-	DATA(backend),
-	DATA(model),
-	DATA(precision),
-	{ .key = "batch", .kind = RFL_COLUMN_INT, .when = FOR_PROGRAMS, CELL(batch) },
-	{ .key = "repeat", .kind = RFL_COLUMN_INT, .when = FOR_PROGRAMS, CELL(repeat) },
-	DATA(command),
+	RFL_COLUMN(TEXT, struct shown, cell, "cell", "Configuration"),
+	RFL_COLUMN(TEXT, struct shown, label, "label", "Label"),
+	RFL_COLUMN(TEXT, struct shown, env, "env", NULL, .when = FOR_PROGRAMS),
+	RFL_COLUMN(TEXT, struct shown, backend, "backend", NULL, .when = FOR_PROGRAMS),
+	RFL_COLUMN(TEXT, struct shown, model, "model", NULL, .when = FOR_PROGRAMS),
+	RFL_COLUMN(TEXT, struct shown, precision, "precision", NULL, .when = FOR_PROGRAMS),
+	RFL_COLUMN(INT, struct shown, batch, "batch", NULL, .when = FOR_PROGRAMS),
+	RFL_COLUMN(INT, struct shown, repeat, "repeat", NULL, .when = FOR_PROGRAMS),
+	RFL_COLUMN(TEXT, struct shown, command, "command", NULL, .when = FOR_PROGRAMS),
 };
 
 static enum rfl_rc put_table(struct rfl_cli *cli, const struct files_args *a,
@@ -71,10 +64,8 @@ static enum rfl_rc put_table(struct rfl_cli *cli, const struct files_args *a,
 	const struct rfl_matrix *m = pick->m;
 	struct rfl_table *t =
 		rfl_table_of(columns, RFL_ARRAY_LEN(columns), people ? 0 : FOR_PROGRAMS);
-	struct rfl_buf command;
-	enum rfl_rc rc;
+	RFL_AUTO(buf) command = { .len = 0 };
 
-	rfl_buf_init(&command, 0);
 	for (size_t i = 0; i < pick->n; i++) {
 		char label[RFL_LABEL_MAX + 1];
 		const struct rfl_matrix_cell *c = rfl_cli_matrix_cell(m, pick->runs[i], label);
@@ -94,28 +85,25 @@ static enum rfl_rc put_table(struct rfl_cli *cli, const struct files_args *a,
 					       .repeat = (int)(pick->runs[i] / m->ncells) + 1 },
 			      1, sizeof(struct shown));
 	}
-	rfl_table_note(t, "%s: %zu of %zu runs; %zu cells, %d %s each", m->name, pick->n,
+	rfl_table_note(t, "%s: %zu of %zu runs; %zu configurations, %d %s each", m->name, pick->n,
 		       m->ncells * (size_t)m->repeats, m->ncells, m->repeats,
 		       m->repeats == 1 ? "repeat" : "repeats");
-	rc = rfl_cli_put_table(cli, t, people ? RFL_FORMAT_TABLE : RFL_FORMAT_CSV, err);
-	rfl_buf_fini(&command);
-	return rc;
+	return rfl_cli_put_table(cli, t, people ? RFL_FORMAT_TABLE : RFL_FORMAT_CSV, err);
 }
 
 static enum rfl_rc put_json(struct rfl_cli *cli, const struct files_args *a,
 			    const struct rfl_matrix_pick *pick, struct rfl_err *err)
 {
 	const bool lines = a->format == FORMAT_JSONL;
-	struct rfl_buf out;
-	enum rfl_rc rc;
+	RFL_AUTO(buf) out = { .len = 0 };
 
-	rfl_buf_init(&out, 0);
 	rfl_buf_puts(&out, lines ? "" : "[\n");
 	for (size_t i = 0; i < pick->n; i++) {
 		const size_t run = pick->runs[i];
 		char label[RFL_LABEL_MAX + 1];
 		const struct rfl_matrix_cell *c = rfl_cli_matrix_cell(pick->m, run, label);
-		json_t *args = json_array(), *object;
+		json_t *args = json_array();
+		json_auto_t *object = NULL;
 
 		for (size_t k = 0; c->args[k]; k++)
 			(void)json_array_append_new(args, json_string(c->args[k]));
@@ -129,35 +117,29 @@ static enum rfl_rc put_json(struct rfl_cli *cli, const struct files_args *a,
 		rfl_buf_puts(&out, lines ? "" : "  ");
 		rfl_json_write_line(&out, object); /* the buffer fails if object is NULL */
 		rfl_buf_puts(&out, lines || i + 1 == pick->n ? "\n" : ",\n");
-		json_decref(object);
 	}
 	rfl_buf_puts(&out, lines ? "" : "]\n");
-	rc = rfl_cli_put(cli, &out, "runs", err);
-	rfl_buf_fini(&out);
-	return rc;
+	return rfl_cli_put(cli, &out, "runs", err);
 }
 
 static enum rfl_rc expand_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct files_args *a = args;
-	struct rfl_matrix_pick pick;
+	RFL_AUTO(matrix_pick) pick;
 	enum rfl_rc rc =
 		rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, a->shard, &pick, err);
 
-	if (rc == RFL_OK)
-		rc = (a->format <= FORMAT_CSV ? put_table : put_json)(cli, a, &pick, err);
-	rfl_matrix_pick_fini(&pick);
-	return rc;
+	return rc ? rc : (a->format <= FORMAT_CSV ? put_table : put_json)(cli, a, &pick, err);
 }
 
 const struct rfl_cmd rfl_cmd_matrix_expand = {
 	.name = "matrix expand",
 	.summary = "list the runs of a matrix",
 	.operands = "FILE",
-	.description =
-		"Checks a run matrix (docs/matrix.md) and lists its runs in order: cell id, label "
-		"and, with csv, json and jsonl, the command that executes only this run.",
-	.example = "roofline matrix expand examples/matrix-laptop.json\n"
+	.description = "Checks a run matrix (docs/reference/matrix.md) and lists its runs in "
+		       "order: id of the configuration, label and, with csv, json and jsonl, the "
+		       "command that executes only this run.",
+	.example = "roofline matrix expand examples/study-laptop.json\n"
 		   "roofline matrix expand matrix.json --shard 0/4 --format jsonl",
 	.opts = expand_opts,
 	.args_size = sizeof(struct files_args),
@@ -176,8 +158,7 @@ static const struct rfl_opt slurm_opts[] = {
 	OPT(FLAG, retry_failed, .name = "retry-failed", .help = "also repeat failed runs"),
 	OPT(LIST, setup, .name = "setup", .meta = "LINE",
 	    .help = "lines to insert into the script before the run, such as 'module load cuda'"),
-	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE",
-	    .help = "file for the script; default: standard output"),
+	OPT(TEXT, output, RFL_OPT_OUTPUT, .help = "file for the script; default: standard output"),
 	{ .name = NULL },
 };
 
@@ -187,30 +168,28 @@ static enum rfl_rc check_words(const struct files_args *a, struct rfl_err *err)
 		const char *word = a->operands.items[i];
 
 		if (i == 1 && word[0] != '-')
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"'%.128s' is not an option of sbatch; use 'matrix slurm "
-					"FILE -- --time=30'",
-					word);
+			return rfl_usage(err,
+					 "'%.128s' is not an option of sbatch; use 'matrix slurm "
+					 "FILE -- --time=30'",
+					 word);
 		if (strncmp(word, "--array", strlen("--array")) == 0 || strcmp(word, "-a") == 0)
-			return rfl_fail(
-				err, RFL_EUSAGE, 0,
+			return rfl_usage(
+				err,
 				"--array: set by the script; use --shards and --at-once instead");
 		if (strpbrk(word, "\n\"\\"))
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"'%.128s': in a script, an option of sbatch cannot contain "
-					"quotes, backslashes or line breaks; remove them",
-					word);
+			return rfl_usage(err,
+					 "'%.128s': in a script, an option of sbatch cannot "
+					 "contain quotes, backslashes or line breaks; remove them",
+					 word);
 	}
 	for (size_t i = 0; i < a->setup.n; i++)
 		if (strchr(a->setup.items[i], '\n'))
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--setup: the value has a line break; give each line as a "
-					"separate value");
+			return rfl_usage(err, "--setup: the value has a line break; give each line "
+					      "as a separate value");
 	/* both also appear in a comment in the script */
 	if (strchr(a->log_dir, '\n') || strchr(a->operands.items[0], '\n'))
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"FILE and --log-dir cannot contain line breaks in a script; rename "
-				"the file or folder");
+		return rfl_usage(err, "FILE and --log-dir cannot contain line breaks in a script; "
+				      "rename the file or directory");
 	return RFL_OK;
 }
 
@@ -220,7 +199,7 @@ static void put_word(struct rfl_buf *out, const char *before, const char *word)
 	rfl_text_shell_word(word, out);
 }
 
-/* The script redirects the output, because Slurm discards it if its folder does not exist before
+/* The script redirects the output, because Slurm discards it if its directory does not exist before
  * the script starts. With exec, signals from Slurm reach the program. Unlike sh, bash inherits the
  * function 'module'. Scripts of modules and virtual environments fail with set -u. */
 static void write_script(const struct files_args *a, const struct rfl_cli *cli,
@@ -242,8 +221,8 @@ static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 	}
 	rfl_buf_printf(out,
 		       "\n#\n# %s: %zu runs in %" PRId64
-		       " tasks. Submit it with sbatch from this folder; each task\n# writes to a "
-		       "separate folder. To merge the results when all tasks have ended:\n"
+		       " tasks. Submit it with sbatch from this directory; each task\n# writes to "
+		       "a separate directory. To merge the results when all tasks have ended:\n"
 		       "#   roofline matrix merge",
 		       m->name, nruns, shards);
 	put_word(out, " ", m->path);
@@ -273,36 +252,26 @@ static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 static enum rfl_rc slurm_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct files_args *a = args;
-	struct rfl_matrix_pick pick = { .m = NULL };
+	RFL_AUTO(matrix_pick) pick = { .m = NULL };
+	RFL_AUTO(buf) out = { .len = 0 };
 	int64_t shards = a->shards;
-	struct rfl_buf out;
 	enum rfl_rc rc;
 
-	rfl_buf_init(&out, 0);
 	if ((rc = check_words(a, err)) ||
 	    (rc = rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, NULL, &pick, err)))
-		goto done;
+		return rc;
 	if (shards == 0)
 		shards = pick.n < ARRAY_MAX ? (int64_t)pick.n : ARRAY_MAX;
-	if ((size_t)shards > pick.n) {
-		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "--shards: there are only %zu runs; use at most that many", pick.n);
-		goto done;
-	}
+	if ((size_t)shards > pick.n)
+		return rfl_usage(err, "--shards: there are only %zu runs; use at most that many",
+				 pick.n);
 	write_script(a, cli, pick.m, pick.n, shards, &out);
-	if (!a->output) {
-		/* printed unchanged, because it contains file names */
-		rc = rfl_cli_put_as(cli, RFL_FORMAT_CSV, &out, "script", err);
-		goto done;
-	}
-	if ((rc = rfl_buf_check(&out, "script", err)) ||
-	    (rc = rfl_file_write(a->output, out.data, out.len, err)))
-		goto done;
-	rfl_log(RFL_LOG_INFO, "%s: %zu runs in %" PRId64 " tasks; submit it with 'sbatch %s'",
-		a->output, pick.n, shards, a->output);
-done:
-	rfl_buf_fini(&out);
-	rfl_matrix_pick_fini(&pick);
+	/* printed unchanged, because it contains file names */
+	rc = rfl_cli_deliver(cli, a->output, RFL_FORMAT_CSV, &out, "script", err);
+	if (rc == RFL_OK && a->output)
+		rfl_log(RFL_LOG_INFO,
+			"%s: %zu runs in %" PRId64 " tasks; submit it with 'sbatch %s'", a->output,
+			pick.n, shards, a->output);
 	return rc;
 }
 
@@ -312,12 +281,11 @@ const struct rfl_cmd rfl_cmd_matrix_slurm = {
 	.operands = "FILE [-- SBATCH-OPTION...]",
 	.description =
 		"Writes an sbatch script for a job array. The tasks share the runs of a matrix "
-		"(docs/matrix.md). Arguments after '--' are options of sbatch. Each task executes "
-		"its shard "
-		"with 'roofline matrix run' and writes to tasks/<task> in the log folder, so that "
-		"no two machines append to the same file; 'roofline matrix merge' merges the rows. "
-		"Runs that are ok in the log folder are not repeated. Submit the script from the "
-		"folder to which relative paths in the matrix refer.",
+		"(docs/reference/matrix.md). Arguments after '--' are options of sbatch. Each task "
+		"executes its shard with 'roofline matrix run' and writes to tasks/<task> in the "
+		"log directory, so that no two machines append to the same file; 'roofline matrix "
+		"merge' merges the rows. Runs that are ok in the log directory are not repeated. "
+		"Submit the script from the directory to which relative paths in the matrix refer.",
 	.example = "roofline matrix slurm matrix.json --output job.sh -- --gpus=1 "
 		   "--cpus-per-task=8 --time=30 --requeue\n"
 		   "roofline matrix slurm matrix.json --shards 8 --at-once 4 -- --partition=gpu | "
@@ -332,65 +300,87 @@ static const struct rfl_opt merge_opts[] = {
 	{ .name = NULL },
 };
 
+/* None of the named directories has a ledger: suggest directories in them that have one. */
+static enum rfl_rc no_ledger(struct rfl_cli *cli, const struct files_args *a, struct rfl_err *err)
+{
+	const char *const below[] = { a->log_dir, "logs" };
+	const char *names = "", *meant = "";
+
+	for (size_t i = 1; i < a->operands.n; i++) {
+		const char *name = a->operands.items[i], *dir;
+		bool found = false;
+
+		names = rfl_arena_printf(cli->arena, "%s%s%s", names, *names ? ", " : "", name);
+		for (size_t k = 0; k < RFL_ARRAY_LEN(below) && !found; k++) {
+			dir = rfl_cli_path(cli, name, below[k]);
+			found = rfl_file_exists(rfl_cli_path(cli, dir, "metrics.csv"));
+		}
+		if (found)
+			meant = rfl_arena_printf(cli->arena, "%s %s", meant, dir);
+	}
+	return rfl_fail(err, RFL_EIO, 0, "%s: no metrics.csv; %s%s%s", names,
+			*meant ? "did you mean" : "name directories with a ledger", meant,
+			*meant ? "?" : "");
+}
+
 static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct files_args *a = args;
 	const char *const *named = a->operands.items + 1;
-	struct rfl_matrix_view view = { .size = 0 };
-	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_matrix *m = NULL;
+	RFL_AUTO(matrix_view) view = { .size = 0 };
+	RFL_AUTOPTR(matrix) m = NULL;
 	size_t n = a->operands.n - 1;
 	struct rfl_merge sum;
 	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
 
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n; i++)
 		if (!rfl_dir_exists(named[i]))
-			rc = rfl_fail(err, RFL_EIO, 0, "%s: no such folder; name an existing one",
-				      named[i]);
-	if (rc == RFL_OK && n == 0) {
-		const char *tasks = rfl_arena_printf(arena, "%s/tasks", a->log_dir), **folders;
+			return rfl_fail(err, RFL_EIO, 0,
+					"%s: no such directory; name an existing one", named[i]);
+	if (n == 0) {
+		const char *tasks = rfl_arena_printf(cli->arena, "%s/tasks", a->log_dir), **folders;
 
-		rc = rfl_dir_list(tasks, rfl_dir_exists, arena, &folders, &n, err);
+		if ((rc = rfl_dir_list(tasks, rfl_dir_exists, cli->arena, &folders, &n, err)))
+			return rc;
 		named = folders;
-		if (rc == RFL_OK && n == 0)
-			rc = rfl_fail(err, RFL_EIO, 0,
-				      "%s: no task folders; submit the script of 'roofline matrix "
-				      "slurm', or name folders after the matrix",
-				      tasks);
+		if (n == 0)
+			return rfl_fail(err, RFL_EIO, 0,
+					"%s: no task directories; submit the script of 'roofline "
+					"matrix slurm', or name directories after the matrix",
+					tasks);
 	}
-	if (rc || (rc = rfl_ledger_merge(named, n, a->log_dir, &sum, err)) ||
+	if ((rc = rfl_ledger_merge(named, n, a->log_dir, &sum, err)) ||
 	    (rc = rfl_cli_matrix_view(m, a->log_dir, 0, &view, err)))
-		goto done;
+		return rc;
+	if (!sum.folders && a->operands.n > 1) /* perhaps the wrong ones */
+		return no_ledger(cli, a, err);
 	rfl_cli_printf(cli,
 		       "%zu rows added, %zu already present; %zu files added, %zu already present; "
 		       "from %zu %s\n",
 		       sum.rows, sum.rows_there, sum.files, sum.files_there, sum.folders,
-		       sum.folders == 1 ? "folder" : "folders");
+		       sum.folders == 1 ? "directory" : "directories");
 	if (sum.empty)
-		rfl_cli_printf(cli, "folders without a ledger: %zu\n", sum.empty);
+		rfl_cli_printf(cli, "directories without a ledger: %zu\n", sum.empty);
 	if (view.cover.surplus)
 		rfl_cli_printf(cli,
 			       "%zu surplus ok rows; run 'roofline matrix status %s --log-dir %s' "
 			       "for a list\n",
 			       view.cover.surplus, m->path, a->log_dir);
 	rfl_cli_printf(cli, "%s: %zu of %zu runs ok\n", m->name, view.cover.done, view.cover.nruns);
-done:
-	rfl_matrix_view_fini(&view);
-	rfl_arena_free(arena);
-	rfl_matrix_free(m);
-	return rc;
+	return RFL_OK;
 }
 
 const struct rfl_cmd rfl_cmd_matrix_merge = {
 	.name = "matrix merge",
-	.summary = "merge the rows of tasks into one log folder",
+	.summary = "merge the rows of tasks into one log directory",
 	.operands = "FILE [DIR...]",
-	.description =
-		"Copies metrics.csv, counters.csv, steps/, time/, memory/ and the records of "
-		"environments "
-		"from the folders DIR (default: all folders in tasks/ of the log folder) into the "
-		"log folder. Existing rows and files are kept, so the command can be repeated "
-		"whenever tasks have ended. The source folders are not changed.",
+	.description = "Copies metrics.csv, counters.csv, steps/, time/, memory/ and the records "
+		       "of environments from the directories DIR (default: all directories in "
+		       "tasks/ of the log directory) into the log directory. Existing rows and "
+		       "files are kept, so the command can be repeated whenever tasks have ended. "
+		       "The source directories are not changed.",
 	.example = "roofline matrix merge matrix.json\n"
 		   "roofline matrix merge matrix.json logs-0 logs-1 --log-dir logs",
 	.opts = merge_opts,

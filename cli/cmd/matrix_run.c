@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/json.h"
-#include "cli/cmd/run_config.h"
 #include "cli/device_lock.h"
 #include "cli/inputs.h"
 #include "cli/stop.h"
@@ -34,7 +32,7 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, shard, RFL_MATRIX_SHARD),
 	OPT(FLAG, how.retry_failed, RFL_MATRIX_RETRY_FAILED),
 	OPT(TEXT, how.done_in, .name = "done-in", .meta = "DIR",
-	    .help = "another log folder; runs that are ok in it are skipped"),
+	    .help = "another log directory; runs that are ok in it are skipped"),
 	OPT(INT, how.shuffle, .name = "shuffle", .meta = "SEED", .def = "-1", .min = -1,
 	    .max = INT64_MAX,
 	    .help = "random seed for shuffling the runs within each repeat; -1: keep the order of "
@@ -54,25 +52,25 @@ struct job {
 	size_t n;     /* number of runs to execute */
 	size_t *runs; /* in the order of execution */
 	struct {
-		bool elsewhere;  /* it is ok in --done-in */
-		size_t failures; /* number of failed rows at the start */
-		char *refusal;   /* why it could not start; NULL: it could */
-	} * state;               /* of each run of the matrix */
-	size_t size;             /* of the ledger at the start */
+		bool elsewhere;      /* it is ok in --done-in */
+		size_t failures;     /* number of failed rows at the start */
+		const char *refusal; /* why it could not start; NULL: it could */
+	} * state;                   /* of each run of the matrix */
+	size_t size;                 /* of the ledger at the start */
 	int claims;
-	size_t finished; /* number of runs executed, here or by another process */
-	size_t lost;     /* number of runs of which a file could not be written */
-	bool stopped;    /* stopped by a signal */
-	bool said_cpu;   /* that there is no GPU */
-	char *reported;  /* the last logged reason of a failed run */
+	size_t finished;      /* number of runs executed, here or by another process */
+	size_t lost;          /* number of runs of which a file could not be written */
+	bool stopped;         /* stopped by a signal */
+	bool said_cpu;        /* that there is no GPU */
+	const char *reported; /* the last logged reason of a failed run */
 	struct rfl_matrix_left left;
 	char prefix[160];
 };
 
-/* A data folder, read for one model and size. It is checked and reported once, not for each run. */
+/* A data directory, read for one model and size. Checked and reported once, not for each run. */
 struct look {
 	const struct rfl_matrix_option *data; /* --data, with its position in the file */
-	char *reason;                         /* why the data cannot be read; NULL: they can */
+	const char *reason;                   /* why the data cannot be read; NULL: they can */
 	size_t nruns;                         /* number of runs that cannot start for this reason */
 };
 
@@ -90,24 +88,21 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	struct rfl_data_spec spec;
 	struct rfl_net *net = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
-	char key[1024], **argv;
+	char key[1024];
 	size_t number;
 	enum rfl_rc rc;
-	int argc = 0;
 
 	for (size_t i = 0; i < cell->noptions; i++)
 		if (strcmp(cell->options[i].name, "data") == 0)
 			data = &cell->options[i];
 	if (!data)
 		return RFL_OK;
-	argv = rfl_cli_matrix_argv(cell, 0, &argc);
-	rc = rfl_run_config_parse(job->cli, argc, argv, &config, err);
-	free(argv);
+	rc = rfl_cli_matrix_config(job->cli, cell, NULL, &config, err);
 	if (rc || !config.data_dir)
 		return rc;
 	(void)snprintf(key, sizeof(key), "%s %d %lld %lld %s", data->pointer, config.data_kind,
 		       (long long)config.image_size, (long long)config.context_length, cell->model);
-	(void)!rfl_texts_put(seen, key, &number);
+	number = rfl_texts_put(seen, key);
 	*ret = &looks[number];
 	if (number < nlooks)
 		return RFL_OK;
@@ -124,7 +119,7 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 		rc = rfl_data_probe(&spec, net, &why);
 	rfl_net_free(net);
 	if (rc)
-		(*ret)->reason = rfl_strdup(why.msg);
+		(*ret)->reason = rfl_arena_strdup(job->cli->arena, why.msg);
 	return RFL_OK;
 }
 
@@ -133,21 +128,21 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_matrix *m = job->m;
-	struct look *looks = rfl_alloc_array(m->ncells, sizeof(*looks));
-	struct look **of_cell = rfl_alloc_array(m->ncells, sizeof(struct look *));
-	struct rfl_texts seen = { .arena = NULL };
-	enum rfl_rc rc = RFL_OK;
+	struct look *looks = rfl_arena_array(job->cli->arena, m->ncells, sizeof(*looks));
+	struct look **of_cell = rfl_arena_array(job->cli->arena, m->ncells, sizeof(struct look *));
+	RFL_AUTO(texts) seen = { .arena = NULL };
+	enum rfl_rc rc;
 
-	for (size_t i = 0; i < job->n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < job->n; i++) {
 		struct look **look = &of_cell[job->runs[i] % m->ncells];
 
-		if (!*look)
-			rc = look_up(job, &m->cells[job->runs[i] % m->ncells], &seen, looks, look,
-				     err);
-		if (rc || !*look || !(*look)->reason)
+		if (!*look && (rc = look_up(job, &m->cells[job->runs[i] % m->ncells], &seen, looks,
+					    look, err)))
+			return rc;
+		if (!*look || !(*look)->reason)
 			continue;
 		(*look)->nruns++;
-		job->state[job->runs[i]].refusal = rfl_strdup((*look)->reason);
+		job->state[job->runs[i]].refusal = (*look)->reason;
 	}
 	for (struct look *l = looks; l < looks + seen.index.n; l++) {
 		struct rfl_err line = RFL_ERR_INIT;
@@ -164,15 +159,9 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 		rfl_where_begin(&w, m->path, l->data->pointer);
 		(void)rfl_where_fail(&w, &line, "%zu run%s cannot start: %s", l->nruns,
 				     l->nruns == 1 ? "" : "s", l->reason);
-		if (rc == RFL_OK)
-			rfl_log(RFL_LOG_ERROR, "%s", line.msg);
+		rfl_log(RFL_LOG_ERROR, "%s", line.msg);
 	}
-	for (size_t i = 0; i < seen.index.n; i++)
-		free(looks[i].reason);
-	rfl_texts_fini(&seen);
-	free(looks);
-	free(of_cell);
-	return rc;
+	return RFL_OK;
 }
 
 /* ---- plan ---- */
@@ -230,10 +219,9 @@ static void put_differences(const struct rfl_matrix *m, const struct rfl_matrix_
 /* Name the runs that are ok already: at most a few, with what distinguishes them. */
 static void report_reused(const struct job *job, const struct rfl_matrix_view *view)
 {
-	struct rfl_buf names;
+	RFL_AUTO(buf) names = { .len = 0 };
 	size_t n = 0;
 
-	rfl_buf_init(&names, 0);
 	for (size_t i = 0; i < job->pick->n; i++) {
 		const size_t run = job->pick->runs[i];
 		char label[RFL_LABEL_MAX + 1];
@@ -249,22 +237,22 @@ static void report_reused(const struct job *job, const struct rfl_matrix_view *v
 	if (n > 0)
 		rfl_log(RFL_LOG_INFO, "already in %s, %zu of %zu: %s", view->path, n, job->pick->n,
 			rfl_buf_str(&names));
-	rfl_buf_fini(&names);
 }
 
 /* Find the selected runs that are missing or interrupted or, with --retry-failed, failed. */
 static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 {
-	struct rfl_matrix_view view = { .ledger = NULL }, other = { .ledger = NULL };
+	RFL_AUTO(matrix_view) view = { .ledger = NULL };
+	RFL_AUTO(matrix_view) other = { .ledger = NULL };
 	enum rfl_rc rc;
 
-	job->runs = rfl_alloc_array(nruns, sizeof(*job->runs));
-	job->state = rfl_alloc_array(nruns, sizeof(*job->state));
+	job->runs = rfl_arena_array(job->cli->arena, nruns, sizeof(*job->runs));
+	job->state = rfl_arena_array(job->cli->arena, nruns, sizeof(*job->state));
 	rfl_matrix_left_init(job->m, &job->left);
 	if ((rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)) ||
 	    (job->a->done_in &&
 	     (rc = rfl_cli_matrix_view(job->m, job->a->done_in, 0, &other, err))))
-		goto done;
+		return rc;
 	job->size = view.size;
 	for (size_t i = 0; i < nruns; i++) {
 		job->state[i].failures = view.cover.runs[i].failed;
@@ -282,10 +270,7 @@ static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 	}
 	if (job->a->quiet)
 		report_reused(job, &view);
-done:
-	rfl_matrix_view_fini(&other);
-	rfl_matrix_view_fini(&view);
-	return rc;
+	return RFL_OK;
 }
 
 /* Fisher-Yates shuffle within each repeat, with random numbers from SplitMix64 (Steele, Lea and
@@ -319,35 +304,28 @@ static void report(struct job *job, const char *label, const char *status, const
 	const bool again = job->reported && strcmp(job->reported, reason) == 0;
 
 	rfl_log(again ? RFL_LOG_DEBUG : RFL_LOG_ERROR, "%s: %s: %s", label, status, reason);
-	if (again)
-		return;
-	free(job->reported);
-	job->reported = rfl_strdup(reason);
+	if (!again)
+		job->reported = rfl_arena_strdup(job->cli->arena, reason);
 }
 
 static enum rfl_rc execute(struct job *job, size_t run, const char *label, struct rfl_err *err)
 {
 	const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(job->m, run, NULL);
 	char label_arg[RFL_LABEL_MAX + 16], dir_arg[4200];
-	struct rfl_run_result result = { .rc = RFL_OK };
+	RFL_AUTO(run_result) result = { .rc = RFL_OK };
 	const struct rfl_ledger_row *row = &result.row;
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_run_config config;
-	struct rfl_buf text; /* the command, then the summary */
+	RFL_AUTO(buf) text = { .len = 0 }; /* the command, then the summary */
 	const double begin_s = rfl_clock_s();
-	char **argv;
 	enum rfl_rc rc;
-	int argc;
 
-	argv = rfl_cli_matrix_argv(cell, 2, &argc);
 	(void)snprintf(label_arg, sizeof(label_arg), "--label=%s", label);
 	(void)snprintf(dir_arg, sizeof(dir_arg), "--log-dir=%s", job->a->log_dir);
-	argv[argc++] = label_arg;
-	argv[argc++] = dir_arg;
 	rfl_ledger_row_init(&result.row);
-	rfl_buf_init(&text, 0);
 	rfl_cli_matrix_command(job->m, run, job->a->log_dir, &text);
-	rc = rfl_run_config_parse(job->cli, argc, argv, &config, &why);
+	rc = rfl_cli_matrix_config(job->cli, cell, (const char *const[2]){ label_arg, dir_arg },
+				   &config, &why);
 	if (rc == RFL_OK)
 		rc = rfl_cli_run(job->cli, &config, rfl_buf_str(&text), cell->id, &result, &why);
 	if (rc == RFL_OK || result.recorded) { /* other failures are in the row */
@@ -380,13 +358,10 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 		/* a row cannot be written: later rows would fail as well */
 		rc = rfl_err_pass(err, &why);
 	} else {
-		job->state[run].refusal = rfl_strdup(why.msg);
+		job->state[run].refusal = rfl_arena_strdup(job->cli->arena, why.msg);
 		report(job, label, "refused", why.msg);
 		rc = RFL_OK;
 	}
-	rfl_buf_fini(&text);
-	rfl_run_result_fini(&result);
-	free(argv);
 	return rc;
 }
 
@@ -400,7 +375,7 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	struct rfl_device_lock lock = { .n = 0 };
 	int64_t ngpus = 1; /* one for each process of --world N */
 	char left[64] = "";
-	struct rfl_buf name;
+	RFL_AUTO(buf) name = { .len = 0 };
 	double seconds = 0; /* expected for this run and all later ones */
 	enum rfl_rc rc = RFL_OK;
 
@@ -415,15 +390,12 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	(void)snprintf(job->prefix, sizeof(job->prefix), "[%zu/%zu%s] ", job->finished + 1, job->n,
 		       left);
 	job->cli->line.prefix = job->prefix;
-	rfl_buf_init(&name, 0);
 	rfl_buf_puts(&name, label);
 	put_differences(job->m, cell, &name);
 	if (job->cli->progress)
 		rfl_cli_progress(job->cli, "%s", rfl_buf_str(&name));
 	else
 		rfl_log(RFL_LOG_INFO, "%s%s", job->prefix, rfl_buf_str(&name));
-	rfl_buf_fini(&name);
-
 	for (size_t i = 0; i < cell->noptions; i++)
 		if (strcmp(cell->options[i].name, "world") == 0 && cell->options[i].n > 0 &&
 		    rfl_num_parse_int(cell->options[i].values[0], "world", &ngpus, NULL) != RFL_OK)
@@ -515,16 +487,15 @@ static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
 static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 {
 	const size_t chosen = job->pick->n;
-	struct rfl_matrix_gap *gaps = rfl_alloc_array(chosen, sizeof(*gaps));
-	struct rfl_matrix_view view = { .ledger = NULL };
+	struct rfl_matrix_gap *gaps = rfl_arena_array(job->cli->arena, chosen, sizeof(*gaps));
+	RFL_AUTO(matrix_view) view = { .ledger = NULL };
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_buf out;
+	RFL_AUTO(buf) out = { .len = 0 };
 	size_t ok = 0, n = 0;
 	enum rfl_rc rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err);
 
-	rfl_buf_init(&out, 0);
 	if (rc)
-		goto done;
+		return rc;
 	for (size_t i = 0; i < chosen; i++) {
 		const size_t run = job->pick->runs[i];
 		const struct rfl_matrix_run *r = &view.cover.runs[run];
@@ -548,7 +519,7 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	if (!job->a->quiet) {
 		rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out);
 		if ((rc = rfl_cli_put(job->cli, &out, "runs that are not done", err)))
-			goto done;
+			return rc;
 	}
 
 	/* The last run may have been killed after writing to metrics.csv, but before writing to
@@ -559,11 +530,10 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	if (!job->a->quiet)
 		rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, chosen);
 	if (job->lost && !job->stopped)
-		rc = rfl_fail(
-			err, RFL_EIO, 0,
-			"files of %zu run%s were lost, as reported above; the rows are in the "
-			"ledger",
-			job->lost, job->lost == 1 ? "" : "s");
+		rc = rfl_fail(err, RFL_EIO, 0,
+			      "files of %zu run%s were lost, as reported above; the rows are in "
+			      "the ledger",
+			      job->lost, job->lost == 1 ? "" : "s");
 	else if (job->stopped)
 		rc = rfl_fail(err, RFL_EINTR, 0,
 			      "stopped by a signal; repeat the command to continue");
@@ -573,67 +543,51 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 			job->a->retry_failed ? ""
 					     : "; repeat the command to execute the missing runs "
 					       "(with --retry-failed, also the failed ones)");
-done:
-	rfl_matrix_view_fini(&view);
-	rfl_buf_fini(&out);
-	free(gaps);
 	return rc;
+}
+
+static void release(struct job *job)
+{
+	rfl_matrix_left_fini(&job->left);
 }
 
 enum rfl_rc rfl_cli_matrix_execute(struct rfl_cli *cli, const struct rfl_matrix_pick *pick,
 				   const struct rfl_matrix_execution *how, struct rfl_err *err)
 {
-	struct job job = { .cli = cli, .a = how, .pick = pick, .m = pick->m };
-	const size_t nruns = pick->m->ncells * (size_t)pick->m->repeats;
-	struct rfl_buf commands;
+	RFL_CLEANUP(release) struct job job = { .cli = cli, .a = how, .pick = pick, .m = pick->m };
+	RFL_AUTO(buf) commands = { .len = 0 };
 	size_t n = 0;
-	enum rfl_rc rc = plan(&job, nruns, err);
+	enum rfl_rc rc = plan(&job, pick->m->ncells * (size_t)pick->m->repeats, err);
 
 	if (rc)
-		goto done;
+		return rc;
 	if (how->shuffle >= 0)
 		shuffle(&job, (uint64_t)how->shuffle);
 	if (how->dry_run) {
-		rfl_buf_init(&commands, 0);
 		for (size_t i = 0; i < job.n; i++) {
 			rfl_cli_matrix_command(job.m, job.runs[i], how->log_dir, &commands);
 			rfl_buf_putc(&commands, '\n');
 		}
-		rc = rfl_cli_put(cli, &commands, "commands", err);
-		rfl_buf_fini(&commands);
-		goto done;
+		return rfl_cli_put(cli, &commands, "commands", err);
 	}
-	rc = check_data(&job, err);
-	if (rc)
-		goto done;
+	if ((rc = check_data(&job, err)))
+		return rc;
 	for (size_t i = 0; i < job.n; i++)
 		if (!job.state[job.runs[i]].refusal)
 			job.runs[n++] = job.runs[i];
 	job.n = n;
 	rc = run_all(&job, err);
-	if (rc == RFL_OK)
-		rc = conclude(&job, err);
-done:
-	for (size_t i = 0; job.state && i < nruns; i++)
-		free(job.state[i].refusal);
-	free(job.state);
-	free(job.runs);
-	free(job.reported);
-	rfl_matrix_left_fini(&job.left);
-	return rc;
+	return rc ? rc : conclude(&job, err);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct run_args *a = args;
-	struct rfl_matrix_pick pick;
+	RFL_AUTO(matrix_pick) pick;
 	enum rfl_rc rc =
 		rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, a->shard, &pick, err);
 
-	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_execute(cli, &pick, &a->how, err);
-	rfl_matrix_pick_fini(&pick);
-	return rc;
+	return rc ? rc : rfl_cli_matrix_execute(cli, &pick, &a->how, err);
 }
 
 const struct rfl_cmd rfl_cmd_matrix_run = {
@@ -641,15 +595,15 @@ const struct rfl_cmd rfl_cmd_matrix_run = {
 	.summary = "execute the missing runs of a matrix",
 	.operands = "FILE",
 	.description =
-		"Executes the runs of a matrix (docs/matrix.md) that have no row in metrics.csv in "
-		"the log folder: the first repeat of every configuration, then the second, and so "
-		"on, so that drift of the machine affects all configurations alike. Each run is a "
-		"separate process; a run that fails writes a row and does not stop the others. The "
-		"command can be interrupted or killed at any time; repeat it to continue. Several "
-		"commands can share a log folder: each run is executed by one of them, and only "
-		"one run at a time is timed on each processor and GPU. If a run is not ok, a table "
-		"shows the reason, and the exit code is 1.",
-	.example = "roofline matrix run examples/matrix-laptop.json\n"
+		"Executes the runs of a matrix (docs/reference/matrix.md) that have no row in "
+		"metrics.csv in the log directory: the first repeat of every configuration, then "
+		"the second, and so on, so that drift of the machine affects all configurations "
+		"alike. Each run is a separate process; a run that fails writes a row and does not "
+		"stop the others. The command can be interrupted or killed at any time; repeat it "
+		"to continue. Several commands can share a log directory: each run is executed by "
+		"one of them, and only one run at a time is timed on each CPU and GPU. If a run is "
+		"not ok, a table shows the reason, and the exit code is 1.",
+	.example = "roofline matrix run examples/study-laptop.json\n"
 		   "roofline matrix run matrix.json --only lab_gpu/resnet50 --retry-failed\n"
 		   "roofline matrix run matrix.json --shard 0/2 --log-dir logs-0",
 	.opts = opts,

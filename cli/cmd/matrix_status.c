@@ -60,7 +60,7 @@ static int by_place(const void *a, const void *b)
 static void arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
 		    struct place *places, size_t *n)
 {
-	struct rfl_matrix_alike *alike = rfl_matrix_alike(m);
+	RFL_AUTOFREE struct rfl_matrix_alike *alike = rfl_matrix_alike(m);
 
 	for (size_t i = 0; i < m->ncells; i++)
 		if (shares[i].asked > 0)
@@ -71,7 +71,6 @@ static void arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *s
 					  [MODEL] = (int64_t)alike[i].model,
 					  [BATCH] = m->cells[i].batch },
 			};
-	free(alike);
 
 	/* Sort by batch size first, which makes variants adjacent, then by variant. */
 	qsort(places, *n, sizeof(*places), by_place);
@@ -81,13 +80,13 @@ static void arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *s
 	qsort(places, *n, sizeof(*places), by_place);
 }
 
-/* Render one table. @param batches scratch space for n elements */
-static void put_grid(const struct place *places, size_t n, int64_t *batches, enum rfl_format format,
-		     struct rfl_buf *out)
+/* Render one table. */
+static void put_grid(struct rfl_arena *arena, const struct place *places, size_t n,
+		     enum rfl_format format, struct rfl_buf *out)
 {
+	int64_t *batches = rfl_arena_array(arena, n, sizeof(*batches));
 	struct rfl_column *columns;
 	struct rfl_table *t;
-	char(*titles)[24], text[128];
 	size_t nbatches = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -96,20 +95,19 @@ static void put_grid(const struct place *places, size_t n, int64_t *batches, enu
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || batches[i] != batches[nbatches - 1])
 			batches[nbatches++] = batches[i];
-	columns = rfl_alloc_array(nbatches + 1, sizeof(*columns));
-	titles = rfl_alloc_array(nbatches + 1, sizeof(*titles));
+	columns = rfl_arena_array(arena, nbatches + 1, sizeof(*columns));
 	columns[0] = (struct rfl_column){ .key = "model", .title = "Model" };
-	for (size_t b = 0; b < nbatches; b++) {
-		(void)snprintf(titles[b], sizeof(titles[b]), "bs %" PRId64, batches[b]);
-		columns[b + 1] = (struct rfl_column){ .key = titles[b], .title = titles[b] };
-	}
+	for (size_t b = 0; b < nbatches; b++)
+		columns[b + 1].key = columns[b + 1].title =
+			rfl_arena_printf(arena, "bs %" PRId64, batches[b]);
 	t = rfl_table_new(columns, nbatches + 1);
 	for (size_t at = 0; at < n;) {
 		const struct place *first = &places[at];
 
-		(void)snprintf(text, sizeof(text), first->keys[VARIANT] ? "%s (%d)" : "%s",
-			       first->cell->model, (int)first->keys[VARIANT] + 1);
-		rfl_table_text(t, text);
+		rfl_table_text(t, first->keys[VARIANT]
+					  ? rfl_arena_printf(arena, "%s (%d)", first->cell->model,
+							     (int)first->keys[VARIANT] + 1)
+					  : first->cell->model);
 		for (size_t b = 0; b < nbatches; b++) {
 			if (at == n || places[at].keys[MODEL] != first->keys[MODEL] ||
 			    places[at].keys[VARIANT] != first->keys[VARIANT] ||
@@ -117,9 +115,8 @@ static void put_grid(const struct place *places, size_t n, int64_t *batches, enu
 				rfl_table_text(t, "-");
 				continue;
 			}
-			(void)snprintf(text, sizeof(text), "%zu/%zu", places[at].share->done,
-				       places[at].share->asked);
-			rfl_table_text(t, text);
+			rfl_table_text(t, rfl_arena_printf(arena, "%zu/%zu", places[at].share->done,
+							   places[at].share->asked));
 			at++;
 		}
 	}
@@ -127,25 +124,21 @@ static void put_grid(const struct place *places, size_t n, int64_t *batches, enu
 		       format == RFL_FORMAT_MD ? "## " : "", places[0].cell->env,
 		       places[0].cell->precision);
 	rfl_table_finish(t, format, out);
-	free(titles);
-	free(columns);
 }
 
 void rfl_matrix_grid_render(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
 			    enum rfl_format format, struct rfl_buf *out)
 {
-	struct place *places = rfl_alloc_array(m->ncells, sizeof(*places));
-	int64_t *batches = rfl_alloc_array(m->ncells, sizeof(*batches));
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
+	struct place *places = rfl_arena_array(arena, m->ncells, sizeof(*places));
 	size_t n = 0;
 
 	arrange(m, shares, places, &n);
 	for (size_t begin = 0, end; begin < n; begin = end) {
 		for (end = begin; end < n && places[end].keys[TABLE] == places[begin].keys[TABLE];)
 			end++;
-		put_grid(&places[begin], end - begin, batches, format, out);
+		put_grid(arena, &places[begin], end - begin, format, out);
 	}
-	free(places);
-	free(batches);
 }
 
 /* ---- runs that are not done ---- */
@@ -166,16 +159,20 @@ struct reason {
 void rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_matrix_gap *gaps, size_t n,
 			    enum rfl_format format, struct rfl_buf *out)
 {
-	struct reason *reasons = rfl_alloc_array(n, sizeof(*reasons));
-	struct rfl_table *t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
-	struct rfl_texts known = { .arena = NULL };
-	struct rfl_buf text = { .len = 0 };
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
+	struct reason *reasons = rfl_arena_array(arena, n, sizeof(*reasons));
+	struct rfl_table *t;
+	RFL_AUTO(texts) known = { .arena = NULL };
+	RFL_AUTO(buf) text = { .len = 0 };
 
+	if (n == 0)
+		return;
+	t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
 	for (size_t i = 0, k; i < n; i++) {
 		rfl_buf_reset(&text);
 		rfl_buf_printf(&text, "%s: %s", gaps[i].status ? gaps[i].status : "",
 			       gaps[i].reason ? gaps[i].reason : "");
-		(void)!rfl_texts_put(&known, rfl_buf_str(&text), &k);
+		k = rfl_texts_put(&known, rfl_buf_str(&text));
 		if (reasons[k].n++ < SHOWN)
 			reasons[k].first[reasons[k].n - 1] = &gaps[i];
 	}
@@ -194,13 +191,7 @@ void rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_matrix_
 		rfl_table_text(t, r->first[0]->status);
 		rfl_table_text(t, r->first[0]->reason);
 	}
-	if (n > 0)
-		rfl_table_finish(t, format, out);
-	else
-		rfl_table_free(t);
-	rfl_texts_fini(&known);
-	rfl_buf_fini(&text);
-	free(reasons);
+	rfl_table_finish(t, format, out);
 }
 
 struct status {
@@ -223,10 +214,11 @@ static bool has_row(const struct rfl_matrix_run *run)
 	return run->ok + run->failed > 0;
 }
 
-static void render_for_people(const struct status *s, enum rfl_format format, struct rfl_buf *out)
+static void render_for_people(struct rfl_cli *cli, const struct status *s, enum rfl_format format,
+			      struct rfl_buf *out)
 {
-	struct rfl_matrix_gap *gaps = rfl_alloc_array(s->pick->n, sizeof(*gaps));
-	struct rfl_table *twice = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
+	struct rfl_matrix_gap *gaps = rfl_arena_array(cli->arena, s->pick->n, sizeof(*gaps));
+	RFL_AUTOPTR(table) twice = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
 	size_t ngaps = 0;
 
 	rfl_matrix_grid_render(s->m, s->shares, format, out);
@@ -263,8 +255,6 @@ static void render_for_people(const struct status *s, enum rfl_format format, st
 		rfl_buf_printf(out, ", %zu with labels of this matrix but other options",
 			       s->cover->stale);
 	rfl_buf_putc(out, '\n');
-	rfl_table_free(twice);
-	free(gaps);
 }
 
 /* The row of a cell in csv and json. */
@@ -274,37 +264,27 @@ struct cell {
 	size_t runs, ok, missing, failed, surplus;
 };
 
-#define TEXT(key_, member)                                 \
-	{                                                  \
-		.key = key_, RFL_CELL(struct cell, member) \
-	}
-#define INT(key_, member)                                                          \
-	{                                                                          \
-		.key = key_, .kind = RFL_COLUMN_INT, RFL_CELL(struct cell, member) \
-	}
-
 static const struct rfl_column cell_columns[] = {
-	TEXT("cell", id),
-	TEXT("env", env),
-	TEXT("backend", backend),
-	TEXT("model", model),
-	TEXT("precision", precision),
-	INT("batch", batch),
-	INT("runs", runs),
-	INT("ok", ok),
-	INT("missing", missing),
-	INT("failed", failed),
-	INT("surplus_rows", surplus),
-	TEXT("reasons", reasons),
+	RFL_COLUMN(TEXT, struct cell, id, "cell", NULL),
+	RFL_COLUMN(TEXT, struct cell, env, "env", NULL),
+	RFL_COLUMN(TEXT, struct cell, backend, "backend", NULL),
+	RFL_COLUMN(TEXT, struct cell, model, "model", NULL),
+	RFL_COLUMN(TEXT, struct cell, precision, "precision", NULL),
+	RFL_COLUMN(INT, struct cell, batch, "batch", NULL),
+	RFL_COLUMN(INT, struct cell, runs, "runs", NULL),
+	RFL_COLUMN(INT, struct cell, ok, "ok", NULL),
+	RFL_COLUMN(INT, struct cell, missing, "missing", NULL),
+	RFL_COLUMN(INT, struct cell, failed, "failed", NULL),
+	RFL_COLUMN(INT, struct cell, surplus, "surplus_rows", NULL),
+	RFL_COLUMN(TEXT, struct cell, reasons, "reasons", NULL),
 };
 
 /* Render a table with a row for each cell. */
 static void render_for_programs(const struct status *s, enum rfl_format format, struct rfl_buf *out)
 {
 	struct rfl_table *t = rfl_table_new(cell_columns, RFL_ARRAY_LEN(cell_columns));
-	struct rfl_buf reasons; /* "run2: oom: no memory left; run3: missing" */
+	RFL_AUTO(buf) reasons = { .len = 0 }; /* "run2: oom: no memory left; run3: missing" */
 
-	rfl_buf_init(&reasons, 0);
 	for (size_t i = 0; i < s->m->ncells; i++) {
 		const struct rfl_matrix_cell *c = &s->m->cells[i];
 		const struct rfl_matrix_share *share = &s->shares[i];
@@ -338,7 +318,6 @@ static void render_for_programs(const struct status *s, enum rfl_format format, 
 					.reasons = reasons.len ? rfl_buf_str(&reasons) : NULL },
 			1, sizeof(struct cell));
 	}
-	rfl_buf_fini(&reasons);
 	rfl_table_finish(t, format, out);
 }
 
@@ -346,18 +325,17 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 {
 	const struct status_args *a = args;
 	const enum rfl_format format = (enum rfl_format)a->format;
-	struct rfl_matrix_view view = { .size = 0 };
-	struct rfl_matrix_pick pick;
+	RFL_AUTO(matrix_view) view = { .size = 0 };
+	RFL_AUTO(matrix_pick) pick;
 	struct status s = { .pick = &pick, .cover = &view.cover };
-	struct rfl_buf out;
+	RFL_AUTO(buf) out = { .len = 0 };
 	enum rfl_rc rc = rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, NULL, &pick, err);
 
-	rfl_buf_init(&out, 0);
 	if (rc || (rc = rfl_cli_matrix_view(pick.m, a->log_dir, 0, &view, err)))
-		goto done;
+		return rc;
 	s.m = pick.m;
-	s.shares = rfl_alloc_array(s.m->ncells, sizeof(*s.shares));
-	s.chosen = rfl_alloc_array(view.cover.nruns, sizeof(*s.chosen));
+	s.shares = rfl_arena_array(cli->arena, s.m->ncells, sizeof(*s.shares));
+	s.chosen = rfl_arena_array(cli->arena, view.cover.nruns, sizeof(*s.chosen));
 	for (size_t i = 0; i < pick.n; i++) {
 		const struct rfl_matrix_run *r = &view.cover.runs[pick.runs[i]];
 		struct rfl_matrix_share *share = &s.shares[r->cell];
@@ -372,36 +350,29 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		s.failed += failed;
 	}
 	if (rfl_format_for_people(format))
-		render_for_people(&s, format, &out);
+		render_for_people(cli, &s, format, &out);
 	else
 		render_for_programs(&s, format, &out);
 	if ((rc = rfl_cli_put_as(cli, format, &out, "status", err)))
-		goto done;
+		return rc;
 	if (view.size == 0)
 		rfl_log(RFL_LOG_INFO,
 			"%s: no ledger yet; run 'roofline matrix run %s --log-dir %s' to create it",
 			view.path, s.m->path, a->log_dir);
-	rc = s.done == pick.n ? RFL_OK : RFL_EFAILED; /* the missing runs are already printed */
-done:
-	rfl_buf_fini(&out);
-	free(s.shares);
-	free(s.chosen);
-	rfl_matrix_view_fini(&view);
-	rfl_matrix_pick_fini(&pick);
-	return rc;
+	return s.done == pick.n ? RFL_OK : RFL_EFAILED; /* the missing runs are already printed */
 }
 
 const struct rfl_cmd rfl_cmd_matrix_status = {
 	.name = "matrix status",
 	.summary = "show how much of a matrix is done",
 	.operands = "FILE",
-	.description =
-		"Compares a run matrix (docs/matrix.md) with metrics.csv in the log folder. For "
-		"each environment and precision, a table shows how many runs are ok for each model "
-		"and batch size. Tables of missing and failed runs, with the reasons, and of "
-		"repeated runs follow. csv and json have a row for each cell. The exit code is 0 "
-		"if every run is ok, and 1 if not or if there is no ledger yet.",
-	.example = "roofline matrix status examples/matrix-laptop.json\n"
+	.description = "Compares a run matrix (docs/reference/matrix.md) with metrics.csv in the "
+		       "log directory. For each environment and precision, a table shows how many "
+		       "runs are ok for each model and batch size. Tables of missing and failed "
+		       "runs, with the reasons, and of repeated runs follow. csv and json have a "
+		       "row for each configuration. The exit code is 0 if every run is ok, and 1 "
+		       "if not or if there is no ledger yet.",
+	.example = "roofline matrix status examples/study-laptop.json\n"
 		   "roofline matrix status matrix.json --only lab_gpu --format md",
 	.opts = opts,
 	.args_size = sizeof(struct status_args),

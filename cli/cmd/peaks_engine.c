@@ -1,5 +1,5 @@
 /*
- * peaks_engine.c - ceilings that a framework attains: runs of networks that consist of one kind of
+ * peaks_engine.c - ceilings that a framework achieves: runs of networks that consist of one kind of
  * operation, through an engine, as by 'roofline run'. Their ledger is temporary.
  */
 #define _XOPEN_SOURCE 700 /* nftw */
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -20,7 +21,6 @@
 #include "cli/cmd/run_config.h"
 #include "complexity/net/file.h"
 #include "peaks/measure.h"
-#include "rfl_config.h"
 
 #define CHAIN         4 /* products or elementwise operations in a network */
 #define CLASSES       8 /* few, so that the loss takes no time */
@@ -46,19 +46,23 @@ static const struct {
 	{ "fp16", "fp16.gemm", "fp16.vector", false },
 };
 
+/* A ceiling to measure. */
+struct engine_peak {
+	const char *key;
+	const char *precision; /* of the products; NULL: elementwise operations */
+	struct rfl_peak peak;
+};
+
 struct job {
 	struct rfl_cli *cli;
 	const struct rfl_engine_peaks_spec *spec;
-	struct rfl_engine_peaks *to;
+	struct rfl_measurement *m;
+	size_t n;
+	struct engine_peak peaks[8];
 	int64_t repeats;
 	double until_s; /* clock time by which the current ceiling should be done */
 	char dir[256], net[300];
 };
-
-static enum rfl_rc no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "peaks measure: out of memory");
-}
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
@@ -71,10 +75,8 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static enum rfl_rc save_net(const struct job *j, int64_t size, struct rfl_err *err)
 {
 	const long long n = (long long)size;
-	struct rfl_buf text;
-	enum rfl_rc rc;
+	RFL_AUTO(buf) text = { .len = 0 };
 
-	rfl_buf_init(&text, 0);
 	rfl_buf_puts(&text, "{\"schema\": \"" RFL_NET_FILE_SCHEMA "\", \"model\": \"peaks\", ");
 	if (size > 0)
 		rfl_buf_printf(&text, "\"input\": {\"image\": [%lld, 1, 1]}, \"nodes\": [", n);
@@ -84,21 +86,17 @@ static enum rfl_rc save_net(const struct job *j, int64_t size, struct rfl_err *e
 	for (int i = 0; i < CHAIN && size == 0; i++)
 		rfl_buf_printf(&text, "{\"op\": \"relu\", \"name\": \"relu%d\"}, ", i);
 	if (size == 0)
-		rfl_buf_puts(&text, "{\"op\": \"adaptive_avg_pool\", \"name\": \"mean\", "
-				    "\"out\": 1}, ");
+		rfl_buf_puts(&text,
+			     "{\"op\": \"adaptive_avg_pool\", \"name\": \"mean\", \"out\": 1}, ");
 	rfl_buf_puts(&text, "{\"op\": \"flatten\"}, ");
 	for (int i = 0; i < CHAIN && size > 0; i++)
-		rfl_buf_printf(&text,
-			       "{\"op\": \"linear\", \"name\": \"product%d\", "
-			       "\"out_features\": %lld}, ",
-			       i, n);
+		rfl_buf_printf(
+			&text,
+			"{\"op\": \"linear\", \"name\": \"product%d\", \"out_features\": %lld}, ",
+			i, n);
 	rfl_buf_printf(&text, "{\"op\": \"linear\", \"name\": \"head\", \"out_features\": %d}]}\n",
 		       CLASSES);
-	rc = rfl_buf_check(&text, "peaks measure", err);
-	if (rc == RFL_OK)
-		rc = rfl_file_write(j->net, text.data, text.len, err);
-	rfl_buf_fini(&text);
-	return rc;
+	return rfl_file_write(j->net, text.data, text.len, err);
 }
 
 /* ---- runs ---- */
@@ -141,45 +139,56 @@ static enum rfl_rc run_net(struct job *j, const char *precision, int64_t batch, 
 	return rc;
 }
 
-/* Compare a run with the best so far; without one, a failure is the reason. */
-static void take(struct job *j, struct rfl_engine_peak *p, const struct rfl_run_result *run,
+static bool is_measured(const struct engine_peak *p)
+{
+	return p->peak.status == RFL_PEAK_MEASURED;
+}
+
+/* Compare a run with the best so far; without one, a failure is the reason.
+ * @param size  rows of the matrices; bytes of the tensor */
+static void take(struct job *j, struct engine_peak *p, const struct rfl_run_result *run,
 		 double work, int64_t size)
 {
 	const struct rfl_ledger_row *row = &run->row;
-	const double best = work / (row->step_ms_min * 1e-3);
+	const struct rfl_stats stats = { .n = (size_t)row->iters,
+					 .median = work / (row->step_ms_median * 1e-3),
+					 .min = work / (row->step_ms_max * 1e-3),
+					 .max = work / (row->step_ms_min * 1e-3) };
+	struct rfl_arena *a = j->m->arena;
+	const char *status = row->status ? row->status : "", *kernel;
 	char bytes[RFL_NUM_MAX];
 
-	if (!row->status || strcmp(row->status, "ok") != 0) {
-		if (p->size > 0)
-			return;
-		snprintf(p->reason, sizeof(p->reason), "%.250s",
-			 row->error_text ? row->error_text : rfl_rc_text(run->rc));
-		p->status = (row->status && strcmp(row->status, "unsupported") == 0) ||
-					    run->rc == RFL_EUNAVAILABLE
-				    ? "unsupported"
-				    : "failed";
+	if (strcmp(status, "ok") != 0 && !is_measured(p))
+		rfl_measure_none(&p->peak,
+				 strcmp(status, "unsupported") == 0 || run->rc == RFL_EUNAVAILABLE
+					 ? RFL_PEAK_UNSUPPORTED
+					 : RFL_PEAK_FAILED,
+				 rfl_arena_strdup(a, row->error_text ? row->error_text
+								     : rfl_rc_text(run->rc)));
+	if (strcmp(status, "ok") != 0)
 		return;
-	}
-	if (row->device_name)
-		snprintf(j->to->device, sizeof(j->to->device), "%.127s", row->device_name);
-	if (p->size > 0 && !(best > p->stats.max))
+	if (!j->m->env.device)
+		j->m->env.device = rfl_arena_strdup(a, row->device_name);
+	if (is_measured(p) && !(stats.max > p->peak.value))
 		return;
-	p->size = size;
-	p->threads = j->spec->device == RFL_DEVICE_CPU ? row->threads : 0;
-	p->stats = (struct rfl_stats){
-		.n = (size_t)row->iters,
-		.median = work / (row->step_ms_median * 1e-3),
-		.min = work / (row->step_ms_max * 1e-3),
-		.max = best,
-	};
-	if (strcmp(p->key, "DRAM") == 0)
-		snprintf(p->kernel, sizeof(p->kernel), "%s %s, " ELEMENTWISE "%s", row->engine,
-			 row->engine_version, rfl_num_bytes((double)size, bytes, sizeof(bytes)));
+	if (p->precision)
+		kernel = rfl_arena_printf(a, "%s %s, " PRODUCTS "%lld x %lld matrices%s%s",
+					  row->engine, row->engine_version, (long long)size,
+					  (long long)size, run->libraries[0] ? ", " : "",
+					  run->libraries);
 	else
-		snprintf(p->kernel, sizeof(p->kernel),
-			 "%s %s, " PRODUCTS "%lld x %lld matrices%s%s", row->engine,
-			 row->engine_version, (long long)size, (long long)size,
-			 run->libraries[0] ? ", " : "", run->libraries);
+		kernel = rfl_arena_printf(a, "%s %s, " ELEMENTWISE "%s", row->engine,
+					  row->engine_version,
+					  rfl_num_bytes((double)size, bytes, sizeof(bytes)));
+	rfl_measure_value(j->m, &p->peak, stats.max, &stats, 1, kernel);
+	p->peak.threads = j->spec->device == RFL_DEVICE_CPU ? (int)row->threads : 0;
+	p->peak.input = "random";
+	if (p->precision) {
+		rfl_measure_shape(j->m, &p->peak, size);
+	} else {
+		p->peak.bytes_counted = "explicit";
+		p->peak.working_set_bytes = size;
+	}
 }
 
 /* The repeats of a size: as many as fit into its share of the time.
@@ -200,17 +209,17 @@ static int64_t plan(const struct job *j, int64_t size, double rate, double *time
 
 /* Measure the smallest size, and then the largest ones that are expected to fit into the time. The
  * fastest is the ceiling. */
-static enum rfl_rc measure_product(struct job *j, struct rfl_engine_peak *p, struct rfl_err *err)
+static enum rfl_rc measure_product(struct job *j, struct engine_peak *p, struct rfl_err *err)
 {
 	static const int64_t sizes[] = { 512, 8192, 4096, 2048, 1024 };
 	bool tried[RFL_ARRAY_LEN(sizes)] = { false };
 	double rate = 0, startup_s = 0, time_s; /* rate of the fastest; time to start a run */
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes) && rc == RFL_OK && !p->reason[0];) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes) && rc == RFL_OK && !p->peak.reason;) {
 		const int64_t repeats = plan(j, sizes[i], rate, &time_s);
 		const double begin_s = rfl_clock_s();
-		struct rfl_run_result run;
+		RFL_AUTO(run_result) run = { .rc = RFL_OK };
 
 		if ((rc = save_net(j, sizes[i], err)))
 			break;
@@ -229,7 +238,6 @@ static enum rfl_rc measure_product(struct job *j, struct rfl_engine_peak *p, str
 					    (double)(WARMUP + repeats) * step_s;
 			}
 		}
-		rfl_run_result_fini(&run);
 		for (i = 0; i < RFL_ARRAY_LEN(sizes); i++) {
 			(void)plan(j, sizes[i], rate, &time_s);
 			if (!tried[i] && time_s <= LARGEST * j->spec->budget_s &&
@@ -240,11 +248,10 @@ static enum rfl_rc measure_product(struct job *j, struct rfl_engine_peak *p, str
 	return rc;
 }
 
-static enum rfl_rc measure_elementwise(struct job *j, struct rfl_engine_peak *p,
-				       struct rfl_err *err)
+static enum rfl_rc measure_elementwise(struct job *j, struct engine_peak *p, struct rfl_err *err)
 {
 	const int64_t sample = COPY_PLANES * COPY_PIXELS * COPY_PIXELS * (int64_t)sizeof(float);
-	struct rfl_run_result run;
+	RFL_AUTO(run_result) run = { .rc = RFL_OK };
 	enum rfl_rc rc = save_net(j, 0, err);
 
 	if (rc)
@@ -252,7 +259,6 @@ static enum rfl_rc measure_elementwise(struct job *j, struct rfl_engine_peak *p,
 	rc = run_net(j, "fp32", COPY_BYTES / sample, j->repeats, &run, err);
 	if (rc == RFL_OK) /* each operation reads and writes, and the mean reads */
 		take(j, p, &run, (2 * CHAIN + 1) * (double)COPY_BYTES, COPY_BYTES);
-	rfl_run_result_fini(&run);
 	return rc;
 }
 
@@ -270,87 +276,83 @@ static bool is_needed(const struct rfl_engine_peaks_spec *s, const char *key,
 	const bool ours = known && known->kernel &&
 			  (strstr(known->kernel, PRODUCTS) || strstr(known->kernel, ELEMENTWISE));
 
-	if (is_named(s, key))
-		return true;
 	if (s->only->n > 0)
-		return false;
-	if (rfl_peak_usable(known) && !ours) {
-		rfl_log(RFL_LOG_INFO,
-			"%s is already known (%s) and is not measured; use --only %s to replace it",
-			key, rfl_peak_status_name(known->status), key);
-		return false;
-	}
-	return true;
+		return is_named(s, key);
+	if (!rfl_peak_usable(known) || ours)
+		return true;
+	rfl_log(RFL_LOG_INFO,
+		"%s is already known (%s) and is not measured; use --only %s to replace it", key,
+		rfl_peak_status_name(known->status), key);
+	return false;
+}
+
+static void select_peak(struct job *j, const char *key, const char *precision)
+{
+	assert(j->n < RFL_ARRAY_LEN(j->peaks));
+	j->peaks[j->n++] =
+		(struct engine_peak){ .key = key, .precision = precision, .peak = rfl_peak_none };
 }
 
 /* List the ceilings to measure; those of the vector units follow the gemm of the same products. */
-static void select_peaks(const struct rfl_engine_peaks_spec *s, struct rfl_engine_peaks *to)
+static void select_peaks(struct job *j)
 {
+	const struct rfl_engine_peaks_spec *s = j->spec;
 	const bool mps = s->device == RFL_DEVICE_MPS;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
-		const bool named = is_named(s, rows[i].gemm);
-
-		if (named ||
+		if (is_named(s, rows[i].gemm) ||
 		    (s->only->n == 0 && (!rows[i].cuda_only || s->device == RFL_DEVICE_CUDA)))
-			to->peaks[to->n++] =
-				(struct rfl_engine_peak){ .key = rows[i].gemm,
-							  .precision = rows[i].precision };
+			select_peak(j, rows[i].gemm, rows[i].precision);
 		if (mps && rows[i].vector &&
 		    is_needed(s, rows[i].vector,
 			      s->known ? rfl_peaks_compute(s->known, rows[i].vector) : NULL))
-			to->peaks[to->n++] =
-				(struct rfl_engine_peak){ .key = rows[i].vector,
-							  .precision = rows[i].precision };
+			select_peak(j, rows[i].vector, rows[i].precision);
 	}
 	if (mps && is_needed(s, "DRAM", s->known ? rfl_peaks_dram(s->known) : NULL))
-		to->peaks[to->n++] = (struct rfl_engine_peak){ .key = "DRAM" };
-	assert(to->n <= RFL_ARRAY_LEN(to->peaks));
+		select_peak(j, "DRAM", NULL);
 }
 
 static enum rfl_rc measure_all(struct job *j, struct rfl_err *err)
 {
 	const double end_s = j->spec->begin_s + j->spec->budget_s;
-	struct rfl_engine_peak *const end = j->to->peaks + j->to->n;
+	struct engine_peak *const end = j->peaks + j->n;
 	enum rfl_rc rc = RFL_OK;
 
-	for (struct rfl_engine_peak *p = j->to->peaks; p < end && rc == RFL_OK; p++) {
+	for (struct engine_peak *p = j->peaks; p < end && rc == RFL_OK; p++) {
 		const double now_s = rfl_clock_s();
-		const char *const key = p->key;
 		int left = 0;
 
-		for (const struct rfl_engine_peak *q = p; q < end; q++)
+		for (const struct engine_peak *q = p; q < end; q++)
 			left += q == p || !q->precision || q->precision != q[-1].precision;
 		j->until_s = now_s + (end_s - now_s) / left;
-		if (p > j->to->peaks && p->precision && p[-1].precision == p->precision &&
-		    !(p[-1].status && strcmp(p[-1].status, "unknown") == 0)) {
-			*p = p[-1]; /* of the same products */
-			p->key = key;
-		} else if (now_s >= end_s) {
-			p->status = "unknown";
-			snprintf(p->reason, sizeof(p->reason),
-				 "no time is left of the %.0f s; measure it with --only %s",
-				 j->spec->budget_s, key);
-		} else if (p->precision) {
+		if (p > j->peaks && p->precision && p[-1].precision == p->precision &&
+		    p[-1].peak.status != RFL_PEAK_UNKNOWN)
+			p->peak = p[-1].peak; /* of the same products */
+		else if (now_s >= end_s)
+			rfl_measure_none(
+				&p->peak, RFL_PEAK_UNKNOWN,
+				rfl_arena_printf(
+					j->m->arena,
+					"no time is left of the %.0f s; measure it with --only %s",
+					j->spec->budget_s, p->key));
+		else if (p->precision)
 			rc = measure_product(j, p, err);
-		} else {
+		else
 			rc = measure_elementwise(j, p, err);
-		}
 	}
 	return rc;
 }
 
 enum rfl_rc rfl_engine_peaks_measure(struct rfl_cli *cli, const struct rfl_engine_peaks_spec *spec,
-				     struct rfl_engine_peaks *ret, struct rfl_err *err)
+				     struct rfl_measurement *m, struct rfl_err *err)
 {
 	const char *tmp = getenv("TMPDIR");
-	struct job j = { .cli = cli, .spec = spec, .to = ret };
-	size_t kept = 0, measured = 0;
-	char why[256] = "it cannot measure the ceilings selected with --only";
+	struct job j = { .cli = cli, .spec = spec, .m = m };
+	const char *why = "it cannot measure the ceilings selected with --only";
+	size_t measured = 0;
 	enum rfl_rc rc;
 
-	*ret = (struct rfl_engine_peaks){ .n = 0 };
-	select_peaks(spec, ret);
+	select_peaks(&j);
 	j.repeats = spec->repeats > 0 ? spec->repeats : REPEATS;
 	snprintf(j.dir, sizeof(j.dir), "%.200s/roofline-peaks-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(j.dir))
@@ -358,66 +360,23 @@ enum rfl_rc rfl_engine_peaks_measure(struct rfl_cli *cli, const struct rfl_engin
 	snprintf(j.net, sizeof(j.net), "%s/net.json", j.dir);
 	rc = measure_all(&j, err);
 	(void)nftw(j.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	rfl_clock_iso(ret->measured_at);
-	for (size_t i = 0; i < ret->n; i++) {
-		const struct rfl_engine_peak *p = &ret->peaks[i];
+	for (const struct engine_peak *p = j.peaks; p < j.peaks + j.n; p++) {
+		struct rfl_measured_peak *to;
 
-		measured += !p->reason[0];
-		if (p->reason[0])
-			memcpy(why, p->reason, sizeof(why));
-		/* a precision that was not requested and does not exist is left out */
-		if (!p->reason[0] || strcmp(p->status, "unsupported") != 0 ||
-		    is_named(spec, p->key))
-			ret->peaks[kept++] = *p;
+		measured += is_measured(p);
+		why = p->peak.reason ? p->peak.reason : why;
+		/* a precision that was not requested and does not exist is omitted */
+		if (p->peak.status == RFL_PEAK_UNSUPPORTED && !is_named(spec, p->key))
+			continue;
+		to = rfl_measure_add(m, p->key);
+		to->level.peak = p->peak;
+		if (!p->precision) {
+			to->level.level = p->key;
+			to->level.scope = "device";
+		}
 	}
-	ret->n = kept;
 	if (rc == RFL_OK && measured == 0)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing was measured with engine %s: %s",
 			      spec->engine, why);
 	return rc;
-}
-
-/* ---- as JSON ---- */
-
-static json_t *ceiling_json(const struct rfl_engine_peaks *all, const struct rfl_engine_peak *p)
-{
-	const json_int_t size = (json_int_t)p->size;
-	json_t *method;
-
-	if (p->reason[0])
-		return rfl_measure_no_ceiling(p->status, p->reason);
-	method = json_pack("{s:s, s:s, s:s, s:s}", "kernel", p->kernel, "tool",
-			   "roofline " RFL_VERSION, "measured_at", all->measured_at, "input",
-			   "random");
-	if (strcmp(p->key, "DRAM") == 0)
-		(void)json_object_update_new(method,
-					     json_pack("{s:s, s:I}", "bytes_counted", "explicit",
-						       "working_set_bytes", size));
-	else
-		(void)json_object_set_new(method, "shape",
-					  json_pack("[I, I, I]", size, size, size));
-	return rfl_measure_ceiling(
-		p->stats.max, &p->stats, 1, method,
-		json_pack("{s:o*}", "threads", p->threads > 0 ? json_integer(p->threads) : NULL));
-}
-
-enum rfl_rc rfl_engine_peaks_add(const struct rfl_engine_peaks *all, json_t *env,
-				 struct rfl_err *err)
-{
-	json_t *compute = json_object_get(env, "compute"), *memory = json_object_get(env, "memory");
-	bool ok = compute && memory;
-
-	for (size_t i = 0; i < all->n && ok; i++) {
-		const struct rfl_engine_peak *p = &all->peaks[i];
-		json_t *ceiling = ceiling_json(all, p);
-
-		if (strcmp(p->key, "DRAM") == 0)
-			ok = json_array_clear(memory) == 0 &&
-			     json_array_append_new(memory, json_pack("{s:s, s:s, s:o}", "level",
-								     "DRAM", "scope", "device",
-								     "gbs", ceiling)) == 0;
-		else
-			ok = json_object_set_new(compute, p->key, ceiling) == 0;
-	}
-	return ok ? RFL_OK : no_memory(err);
 }

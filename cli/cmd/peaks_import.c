@@ -21,9 +21,9 @@ struct import_args {
 #define OPT(kind, member, ...) RFL_OPT(struct import_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt import_opts[] = {
-	OPT(TEXT, env, .name = "env", .meta = "NAME", .required = true,
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .required = true, .project = "env",
 	    .help = "environment to which the ceilings belong"),
-	OPT(TEXT, output, .name = "output", .meta = "FILE", .required = true,
+	OPT(TEXT, output, RFL_OPT_OUTPUT, .required = true,
 	    .help = "peaks file into which the environment is merged"),
 	OPT(TEXT, options.from, .name = "from", .meta = "FORMAT", .choices = rfl_peaks_format_names,
 	    .help = "format of the files; default: detected from the content"),
@@ -31,13 +31,11 @@ static const struct rfl_opt import_opts[] = {
 	    .help = "device to read, by its name or number in the files; required if they have "
 		    "several"),
 	OPT(TEXT, options.level, .name = "level", .meta = "LEVEL", .choices = rfl_peaks_levels,
-	    .help = "memory level of the bandwidths of likwid-bench, whose output does not have "
-		    "it"),
+	    .help = "memory level that likwid-bench measured, which its output does not contain"),
 	OPT(TEXT, options.kind, .name = "kind", .meta = "KIND", .choices = kinds,
 	    .help = "kind of device; default: as the format says"),
 	OPT(TEXT, options.device, .name = "device", .meta = "NAME",
-	    .help = "name of the device as reported by its driver; default: the name in the "
-		    "files"),
+	    .help = "name of the device as reported by its driver; default: the name in the files"),
 	OPT(FLAG, force, .name = "force",
 	    .help = "also change an environment that belongs to another device"),
 	{ .name = NULL },
@@ -46,26 +44,24 @@ static const struct rfl_opt import_opts[] = {
 /* Log the names that have no key. */
 static void log_ignored(const struct rfl_peaks_import *in)
 {
-	struct rfl_buf list;
+	RFL_AUTO(buf) list = { .len = 0 };
 	const char *name;
 	json_t *value;
 
-	rfl_buf_init(&list, 0);
 	json_object_foreach(in->ignored, name, value)
 		rfl_buf_printf(&list, "%s%s", list.len ? ", " : "", name);
 	if (list.len)
 		rfl_log(RFL_LOG_WARN, "not imported, because peaks.json has no keys for them: %s",
 			rfl_buf_str(&list));
-	rfl_buf_fini(&list);
 }
 
 static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct import_args *a = args;
-	struct rfl_peaks_edit *edit = NULL;
-	struct rfl_peaks_import in;
-	const json_t *device;
-	json_t *env = NULL;
+	RFL_AUTOPTR(peaks_edit) edit = NULL;
+	RFL_AUTO(peaks_import) in;
+	const char *kind, *device;
+	json_auto_t *env = NULL;
 	enum rfl_rc rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err);
 
 	rfl_peaks_import_init(&in, &a->options);
@@ -73,28 +69,19 @@ static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_
 		rc = rfl_peaks_import_file(&in, a->files.items[i], err);
 	if (rc || (rc = rfl_peaks_import_env(&in, &env, err)) ||
 	    (rc = rfl_peaks_edit_open(a->output, &edit, err)))
-		goto done;
-	device = json_object_get(env, "device");
-	if (!a->force)
-		rc = rfl_peaks_edit_fits(edit, a->env,
-					 json_string_value(json_object_get(env, "kind")),
-					 json_string_value(json_object_get(device, "name")), err);
-	if (rc)
-		goto done;
+		return rc;
+	kind = json_string_value(json_object_get(env, "kind"));
+	device = json_string_value(json_object_get(json_object_get(env, "device"), "name"));
+	if (!a->force && (rc = rfl_peaks_edit_fits(edit, a->env, kind, device, err)))
+		return rc;
 	rfl_peaks_edit_merge(edit, a->env, env);
 	if ((rc = rfl_peaks_edit_save(edit, err)))
-		goto done;
+		return rc;
 	log_ignored(&in);
 	rfl_cli_printf(cli, "%s: %s: %zu compute and %zu memory ceiling%s; kind %s, device %s\n",
 		       a->output, a->env, json_object_size(in.compute), json_array_size(in.memory),
-		       json_array_size(in.memory) == 1 ? "" : "s",
-		       json_string_value(json_object_get(env, "kind")),
-		       json_string_value(json_object_get(device, "name")));
-done:
-	json_decref(env);
-	rfl_peaks_edit_close(edit);
-	rfl_peaks_import_fini(&in);
-	return rc;
+		       json_array_size(in.memory) == 1 ? "" : "s", kind, device);
+	return RFL_OK;
 }
 
 const struct rfl_cmd rfl_cmd_peaks_import = {
@@ -104,14 +91,13 @@ const struct rfl_cmd rfl_cmd_peaks_import = {
 	.description =
 		"Reads results of the Empirical Roofline Toolkit (roofline.json), likwid-bench "
 		"(its output), rocprof-compute or Omniperf (roofline.csv), clpeak (--json-file, "
-		"--csv-file or --xml-file) and nvbandwidth (--json). docs/peaks.md lists the names "
-		"and their "
-		"ceilings; other names are reported, not guessed. Of several values for a "
-		"ceiling, the highest is used. Imported values replace those of the same "
-		"ceilings; use a separate environment to compare them.",
-	.example = "roofline peaks import roofline.csv --env lab_gpu --select 0 --output "
-		   "peaks.json\n"
-		   "roofline peaks import load.txt --level L2 --env lab_cpu --output peaks.json",
+		"--csv-file or --xml-file) and nvbandwidth (--json). docs/reference/peaks.md lists "
+		"the names and their ceilings; other names are reported, not guessed. Of several "
+		"values for a ceiling, the highest is used. Imported values replace existing "
+		"values of the same ceilings; use a separate environment to compare them.",
+	.example =
+		"roofline peaks import roofline.csv --env lab_gpu --select 0 --output peaks.json\n"
+		"roofline peaks import load.txt --level L2 --env lab_cpu --output peaks.json",
 	.opts = import_opts,
 	.args_size = sizeof(struct import_args),
 	.run = import_run,
@@ -124,8 +110,8 @@ struct export_args {
 
 static const struct rfl_opt export_opts[] = {
 	RFL_OPT(struct export_args, TEXT, env, .name = "env", .meta = "NAME", .required = true,
-		.help = "environment to export"),
-	RFL_OPT(struct export_args, TEXT, output, .name = "output", .meta = "FILE",
+		.project = "env", .help = "environment to export"),
+	RFL_OPT(struct export_args, TEXT, output, RFL_OPT_OUTPUT,
 		.help = "file to write; default: standard output"),
 	{ .name = NULL },
 };
@@ -134,34 +120,23 @@ static enum rfl_rc export_run(struct rfl_cli *cli, const void *args, struct rfl_
 {
 	const struct export_args *a = args;
 	const struct rfl_peaks_env *env;
-	struct rfl_peaks *peaks = NULL;
-	json_t *value = NULL;
-	struct rfl_buf skipped, out;
-	enum rfl_rc rc = rfl_cli_load_peaks(a->files.items[0], &peaks, err);
+	RFL_AUTOPTR(peaks) peaks = NULL;
+	json_auto_t *value = NULL;
+	RFL_AUTO(buf) skipped = { .len = 0 };
+	enum rfl_rc rc;
 
-	rfl_buf_init(&skipped, 0);
-	rfl_buf_init(&out, 0);
-	if (rc == RFL_OK)
-		rc = rfl_peaks_get(peaks, a->env, &env, err);
-	if (rc == RFL_OK && !(value = rfl_peaks_export_ert(env, &skipped)))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %s", a->env);
-	if (rc == RFL_OK && a->output)
-		rc = rfl_json_save(a->output, value, err);
-	if (rc == RFL_OK && !a->output) {
-		rfl_json_write(&out, value);
-		rfl_buf_puts(&out, "\n");
-		rc = rfl_cli_put_as(cli, RFL_FORMAT_JSON, &out, "roofline.json", err);
-	}
-	if (rc == RFL_OK && skipped.len)
+	if ((rc = rfl_cli_load_peaks(a->files.items[0], &peaks, err)) ||
+	    (rc = rfl_peaks_get(peaks, a->env, &env, err)))
+		return rc;
+	value = rfl_peaks_export_ert(env, &skipped);
+	if ((rc = a->output ? rfl_json_save(a->output, value, err)
+			    : rfl_cli_put_json(cli, value, "roofline.json", err)))
+		return rc;
+	if (skipped.len)
 		rfl_log(RFL_LOG_WARN,
-			"not exported, because they are unknown or ERT has no name "
-			"for them: %s",
+			"not exported, because they are unknown or ERT has no name for them: %s",
 			rfl_buf_str(&skipped));
-	json_decref(value);
-	rfl_buf_fini(&out);
-	rfl_buf_fini(&skipped);
-	rfl_peaks_free(peaks);
-	return rc;
+	return RFL_OK;
 }
 
 const struct rfl_cmd rfl_cmd_peaks_export = {
@@ -169,7 +144,7 @@ const struct rfl_cmd rfl_cmd_peaks_export = {
 	.summary = "write the ceilings of an environment as roofline.json of ERT",
 	.operands = "FILE",
 	.description = "The Empirical Roofline Toolkit (ERT) has one rate for each precision, and "
-		       "bandwidths of the whole machine: those of one core are multiplied by the "
+		       "bandwidths of the whole machine: values of one core are multiplied by the "
 		       "number of cores.",
 	.example = "roofline peaks export peaks.json --env lab_cpu --output roofline.json",
 	.opts = export_opts,

@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/cmd/plot_charts.h"
-#include "cli/cmd/plot_data.h"
 #include "cli/inputs.h"
 #include "plot/plot.h"
 #include "plot/surface_data.h"
@@ -31,29 +30,28 @@ enum layout { LAYOUT_EACH, LAYOUT_GRID, LAYOUT_OVERLAY };
 static const char *const layout_names[] = { "each", "grid", "overlay", NULL };
 
 static const struct rfl_opt opts[] = {
-	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = rfl_plot_kinds,
+	OPT(CHOICE, kind, .name = "kind", .often = true, .meta = "KIND", .choices = rfl_plot_kinds,
 	    .def = "roofline",
 	    .help = "kind of figure: a roofline of steps, layers or kernels, one with the "
 		    "intensities of L1, L2 and DRAM (hierarchical), one with arrows along batches "
 		    "or context lengths (trajectory) or from earlier runs (compare), one of the "
 		    "times that bytes and FLOPs take at the ceilings (time), or a chart"),
-	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
-	    .help = "points, as written by 'roofline points'"),
-	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
+	OPT(TEXT, points, .letter = 'p', .name = "points", .often = true, .meta = "FILE",
+	    .project = "points", .help = "points, as written by 'roofline points'"),
+	OPT(TEXT, peaks, .name = "peaks", .often = true, .meta = "FILE", .project = "peaks",
 	    .help = "peaks file that 'roofline points' used; for bandwidth, the file to draw"),
 	OPT(TEXT, against, .name = "against", .meta = "FILE",
 	    .help = "points of earlier runs, for compare"),
-	OPT(LIST, runs.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
-	    .help = "ledgers, or tables of other programs, for charts"),
+	OPT(LIST, runs.metrics, .name = "metrics", .often = true, .meta = "FILE",
+	    .project = "metrics", .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, runs.map, RFL_OPT_MAP),
 	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
-	    .help = "folder with one file per run, for steps, loss, accuracy and timeline; "
-		    "default: "
-		    "steps/, epochs/ or memory/ next to the ledger"),
-	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
+	    .help = "directory with one file per run, for steps, loss, accuracy and timeline; "
+		    "default: steps/, epochs/ or memory/ next to the ledger"),
+	OPT(TEXT, from, .name = "from", .often = true, .meta = "FILE", .against = "points peaks",
 	    .help = "PNG or SVG file written by 'roofline plot', to redraw from the data and "
 		    "options that it contains"),
-	OPT(LIST, runs.env, .letter = 'e', .name = "env", .meta = "NAME",
+	OPT(LIST, runs.env, .letter = 'e', .name = "env", .often = true, .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
 	OPT(LIST, runs.model, .name = "model", .meta = "NAME",
 	    .help = "draw only these models; default: all, as for the next three options"),
@@ -61,23 +59,23 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, runs.precision, .name = "precision", .meta = "NAME",
 	    .help = "draw only these precisions"),
 	OPT(LIST, mode, .name = "mode", .meta = "MODE", .help = "draw only these step modes"),
-	OPT(CHOICE, layout, .name = "layout", .meta = "LAYOUT", .choices = layout_names,
-	    .def = "each",
-	    .help = "layout of several environments: one figure for each, or a figure "
-		    "roofline_all with a grid of plots with common axes or a single plot "
-		    "(overlay)"),
-	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
-	    .help = "folder for the figures; created if missing"),
-	OPT(LIST, format, .letter = 'f', .name = "format", .meta = "FMT",
+	OPT(CHOICE, layout, .name = "layout", .often = true, .meta = "LAYOUT",
+	    .choices = layout_names, .def = "each",
+	    .help = "layout of several environments: one figure for each, or one figure with a "
+		    "grid of plots with common axes (roofline_all) or a single plot "
+		    "(roofline_overlay); both also show the roofs of an environment of --env "
+		    "without points"),
+	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .often = true, .meta = "DIR",
+	    .project = "figures", .help = "directory for the figures; created if missing"),
+	OPT(LIST, format, .letter = 'f', .name = "format", .often = true, .meta = "FMT",
 	    .choices = rfl_surface_formats, .def = "png",
 	    .help = "formats of the figures, one file each; see 'roofline list surfaces'"),
-	OPT(TEXT, title, .name = "title", .meta = "TEXT", .max = 1000, .may_be_empty = true,
-	    .help = "title of the figures; default: derived from the data"),
-	OPT(TEXT, style, .name = "style", .meta = "STYLE", .choices = rfl_plot_styles,
-	    .def = "screen",
+	OPT(TEXT, title, .name = "title", .often = true, .meta = "TEXT", .max = 1000,
+	    .may_be_empty = true, .help = "title of the figures; default: derived from the data"),
+	OPT(TEXT, style, .name = "style", .often = true, .meta = "STYLE",
+	    .choices = rfl_plot_styles, .def = "screen",
 	    .help = "page, colours and sizes: paper is 7 in wide; column is 3.35 in wide and "
-		    "prints "
-		    "title and notes as a caption instead; slides is 16:9"),
+		    "prints title and notes as a caption instead; slides is 16:9"),
 	OPT(FLAG, panel, .name = "panel", .negatable = true, .def = "on",
 	    .help = "draw the panel with table, phases and legend; without it, or if the style has "
 		    "none, the legend is below the plot"),
@@ -90,12 +88,13 @@ static const struct rfl_opt opts[] = {
 		    "it become arrows at the edge"),
 	OPT(TEXT, ylim, .name = "ylim", .meta = "LO:HI",
 	    .help = "range of performance in GFLOP/s (time: in ms)"),
-	OPT(REAL, width, .name = "width", .meta = "POINTS", .rmin = RFL_PLOT_MIN_WIDTH,
-	    .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "width in points of 1/72 inch; default: depends on the style"),
-	OPT(REAL, height, .name = "height", .meta = "POINTS", .rmin = RFL_PLOT_MIN_HEIGHT,
-	    .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "height in points; default: depends on the style and the contents"),
+	OPT(REAL, width, .name = "width", .meta = "LENGTH", .rmin = RFL_PLOT_MIN_WIDTH,
+	    .rmax = RFL_PLOT_MAX_SIDE, .length = true,
+	    .help = "width, such as 85mm, 8.5cm or 3.35in; without a unit, in points of 1/72 inch; "
+		    "default: depends on the style"),
+	OPT(REAL, height, .name = "height", .meta = "LENGTH", .rmin = RFL_PLOT_MIN_HEIGHT,
+	    .rmax = RFL_PLOT_MAX_SIDE, .length = true,
+	    .help = "height, as --width; default: depends on the style and the contents"),
 	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
 	    .help = "resolution of PNG files in pixels per inch; 144 is two pixels per point"),
 	OPT(FLAG, data, .name = "data", .negatable = true, .def = "on",
@@ -105,33 +104,26 @@ static const struct rfl_opt opts[] = {
 
 extern const struct rfl_cmd rfl_cmd_plot;
 
-/* An output file. All figures are drawn before the first file is written. */
-struct output {
-	const char *path;
-	bool printed;        /* to standard output instead of a file */
-	const char *caption; /* printed after the path; NULL: none */
-	struct rfl_buf bytes;
-};
-
 struct job {
-	struct rfl_cli *cli;
 	const struct rfl_plot_args *args;
-	struct rfl_arena *arena;   /* owns the strings and lists below */
+	struct rfl_arena *arena;   /* of the command */
 	struct rfl_points *points; /* all points of the file */
 	struct rfl_points shown;   /* the selected ones; borrows their strings */
 	struct rfl_points *before; /* of --against */
 	struct rfl_plot_input in;  /* of all figures; without environments */
 	struct rfl_peaks *peaks;
-	json_t *options; /* as stored in pictures; NULL: they carry no data */
-	const char *font_dir;
+	json_t *options;          /* as stored in pictures; NULL: they carry no data */
 	struct rfl_opt_list envs; /* items belong to `args` or to the arena */
-	struct output *outputs;
-	size_t noutputs;
+	struct rfl_plot_outputs outputs;
 };
 
-static enum rfl_rc no_memory(struct rfl_err *err)
+static void release(struct job *j)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	rfl_plot_outputs_fini(&j->outputs);
+	rfl_peaks_free(j->peaks);
+	rfl_points_free(j->points);
+	rfl_points_free(j->before);
+	json_decref(j->options);
 }
 
 /* Options that select points by a column. */
@@ -172,13 +164,9 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 	const char *all = "";
 
 	known.items = rfl_arena_array(j->arena, j->points->n + 1, sizeof(*known.items));
-	if (!known.items)
-		return no_memory(err);
 	for (size_t i = 0; i < j->points->n; i++) {
 		const char *value = value_of(j, f, &j->points->points[i]);
 
-		if (!value || !all)
-			return no_memory(err);
 		if (rfl_opt_list_has(&known, value))
 			continue;
 		if (strlen(all) <= SHOWN)
@@ -192,7 +180,7 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 			continue;
 		if (near && f->column != offsetof(struct rfl_point, batch))
 			return rfl_fail(err, RFL_ENOTFOUND, 0,
-					"--%s: %s has no point with '%s'; did you mean '%s'?",
+					"--%s: %s has no point with '%s'; did you mean %s?",
 					f->name, j->args->points, asked->items[i], near);
 		return rfl_fail(err, RFL_ENOTFOUND, 0, "--%s: %s has no point with '%s', only %.*s",
 				f->name, j->args->points, asked->items[i], SHOWN, all);
@@ -200,19 +188,16 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 	return RFL_OK;
 }
 
-/* Describe the filters and one more: "model vgg16; batch 4, 8". NULL: out of memory. */
+/* Describe the filters and one more: "model vgg16; batch 4, 8". */
 static const char *add_filter(struct job *j, const struct filter *f)
 {
 	const struct rfl_opt_list *asked = asked_of(j, f);
 	const char *text = j->in.selection;
 
-	for (size_t i = 0; i < asked->n; i++) {
+	for (size_t i = 0; i < asked->n; i++)
 		text = i ? rfl_arena_printf(j->arena, "%s, %s", text, asked->items[i])
 			 : rfl_arena_printf(j->arena, "%s%s%s %s", text ? text : "",
 					    text ? "; " : "", f->name, asked->items[i]);
-		if (!text)
-			return NULL;
-	}
 	return text;
 }
 
@@ -223,8 +208,6 @@ static enum rfl_rc filter_points(struct job *j, struct rfl_err *err)
 
 	j->shown = *j->points;
 	j->shown.points = rfl_arena_array(j->arena, n + 1, sizeof(*j->shown.points));
-	if (!j->shown.points)
-		return no_memory(err);
 	memcpy(j->shown.points, j->points->points, n * sizeof(*j->shown.points));
 	for (const struct filter *f = filters; f < filters + RFL_ARRAY_LEN(filters); f++) {
 		const struct rfl_opt_list *asked = asked_of(j, f);
@@ -234,25 +217,17 @@ static enum rfl_rc filter_points(struct job *j, struct rfl_err *err)
 			continue;
 		if ((rc = check_filter(j, f, err)) != RFL_OK)
 			return rc;
-		for (size_t i = 0; i < j->shown.n; i++) {
-			const char *value = value_of(j, f, &j->shown.points[i]);
-
-			if (!value)
-				return no_memory(err);
-			if (rfl_opt_list_has(asked, value))
+		for (size_t i = 0; i < j->shown.n; i++)
+			if (rfl_opt_list_has(asked, value_of(j, f, &j->shown.points[i])))
 				j->shown.points[kept++] = j->shown.points[i];
-		}
 		j->shown.n = kept;
 		j->in.selection = add_filter(j, f);
-		if (!j->in.selection)
-			return no_memory(err);
 	}
 	if (n > 0 && j->shown.n == 0)
-		return rfl_fail(
-			err, RFL_EMISSING, 0,
-			"%s: no point matches --model, --batch, --precision and --mode together; "
-			"omit one of them",
-			j->args->points);
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no point matches --model, --batch, --precision and --mode "
+				"together; omit one of them",
+				j->args->points);
 	return RFL_OK;
 }
 
@@ -264,17 +239,15 @@ static enum rfl_rc parse_limits(struct job *j, const char *option, const char *t
 
 	if (!text)
 		return RFL_OK;
-	if (!low)
-		return no_memory(err);
 	colon = strchr(low, ':');
 	if (colon)
 		*colon = '\0';
 	if (!colon || rfl_num_parse_double(low, option, &ret[0], NULL) != RFL_OK ||
 	    rfl_num_parse_double(colon + 1, option, &ret[1], NULL) != RFL_OK)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"%s: '%s' is not a valid range; use two positive numbers LO:HI, "
-				"such as 0.1:1000",
-				option, text);
+		return rfl_usage(err,
+				 "%s: '%s' is not a valid range; use two positive numbers LO:HI, "
+				 "such as 0.1:1000",
+				 option, text);
 	return rfl_plot_check_limits(option, ret, err) == RFL_OK ? RFL_OK : RFL_EUSAGE;
 }
 
@@ -284,16 +257,30 @@ bool rfl_plot_is_again(const struct rfl_opt_list *list, size_t i)
 				list->items[i]);
 }
 
-/* Select the environments of --env or, by default, all that have points; keep the given order. */
+static bool has_roofs_alone(const struct job *j, const char *env)
+{
+	for (size_t i = 0; i < j->points->n; i++)
+		if (rfl_text_same(j->points->points[i].env, env))
+			return false;
+	return j->args->kind == RFL_PLOT_ROOFLINE && rfl_peaks_find(j->peaks, env);
+}
+
+/* Whether a figure of several environments shows the roofs of one that has no points. */
+static bool shows_roofs_alone(const struct job *j, const char *env)
+{
+	return j->args->layout != LAYOUT_EACH && has_roofs_alone(j, env);
+}
+
+/* Select the environments of --env or, by default, all that have points and all of a picture; keep
+ * the given order. */
 static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 {
 	const struct rfl_opt_list *asked = &j->args->runs.env;
 	const char *path = j->args->points;
 	struct rfl_opt_list known = { .n = 0 };
 
-	known.items = rfl_arena_array(j->arena, j->shown.n + 1, sizeof(*known.items));
-	if (!known.items)
-		return no_memory(err);
+	known.items = rfl_arena_array(j->arena, j->shown.n + j->peaks->nenvs + 1,
+				      sizeof(*known.items));
 	for (size_t i = 0; i < j->shown.n; i++) {
 		const char *env = j->shown.points[i].env;
 
@@ -309,16 +296,24 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 			err, RFL_EMISSING, 0,
 			"%s: no points; run 'roofline points' to create them from the ledger",
 			path);
+	for (size_t i = 0; i < j->peaks->nenvs && (asked->n || j->args->picture); i++)
+		if (shows_roofs_alone(j, j->peaks->envs[i].name))
+			known.items[known.n++] = j->peaks->envs[i].name;
 	for (size_t i = 0; i < asked->n; i++) {
 		const char *env = asked->items[i], *near;
 
 		if (rfl_opt_list_has(&known, env))
 			continue;
 		near = rfl_text_nearest(env, known.items);
+		if (has_roofs_alone(j, env))
+			return rfl_fail(err, RFL_ENOTFOUND, 0,
+					"--env: %s has no points for '%s'; to draw its roofs beside "
+					"other environments, use --layout grid or overlay",
+					path, env);
 		return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no points for '%s'%s%s%s%s",
 				path, env,
 				j->shown.n < j->points->n ? " that the filters select" : "",
-				near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+				near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 	}
 	known.n = asked->n ? 0 : known.n; /* it has room for one of each */
 	for (size_t i = 0; i < asked->n; i++)
@@ -348,8 +343,6 @@ static enum rfl_rc leave_out_envs(struct job *j, struct rfl_err *err)
 	const char **why = rfl_arena_array(j->arena, envs->n, sizeof(*why));
 	size_t n = 0, out = 0;
 
-	if (!kept || !why)
-		return no_memory(err);
 	if (envs->n < 2)
 		return RFL_OK; /* drawing it reports the reason */
 	for (size_t i = 0; i < envs->n; i++) {
@@ -357,17 +350,17 @@ static enum rfl_rc leave_out_envs(struct job *j, struct rfl_err *err)
 		struct rfl_err one = RFL_ERR_INIT;
 		enum rfl_rc rc = find_env(j, envs->items[i], &in.env, &one);
 
-		if (rc == RFL_OK)
+		if (rc == RFL_OK && !shows_roofs_alone(j, envs->items[i]))
 			rc = rfl_plot_check(&in, &one);
 		if (rc == RFL_OK)
 			kept[n++] = envs->items[i];
 		else if (rc != RFL_EMISSING)
 			return rfl_fail(err, rc, 0, "%s", one.msg);
-		else if (!(why[out++] = rfl_arena_strdup(j->arena, one.msg)))
-			return no_memory(err);
+		else
+			why[out++] = rfl_arena_strdup(j->arena, one.msg);
 	}
 	for (size_t i = 0; i < out && n > 0; i++)
-		rfl_log(RFL_LOG_WARN, "left out %s", why[i]);
+		rfl_log(RFL_LOG_WARN, "skipped %s", why[i]);
 	if (n == 0)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"%s; the other environments have nothing to show either", why[0]);
@@ -375,153 +368,115 @@ static enum rfl_rc leave_out_envs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Draw a figure in the size of the terminal, with text of about one size and no small print.
- */
-static enum rfl_rc draw_printed(const struct job *j, const struct rfl_plot_input *in,
-				const char *title, const struct rfl_surface_ops *ops,
-				struct rfl_buf *out, struct rfl_err *err)
+/* A figure in progress. */
+struct drawing {
+	struct rfl_plot_input in;
+	const char *title;   /* NULL: generated */
+	struct rfl_buf data; /* that the picture carries */
+	struct rfl_scene *scene;
+};
+
+static enum rfl_rc draw(void *ctx, const struct rfl_plot_size *size, const struct rfl_scene **ret,
+			struct rfl_err *err)
 {
-	struct rfl_plot_input small = *in;
-	struct rfl_surface_spec spec = { .dpi = 0 };
-	struct rfl_scene *scene = NULL;
+	struct drawing *d = ctx;
 	enum rfl_rc rc;
 
-	small.style = "column";
-	small.title = NULL;
-	rfl_cli_terminal(j->cli, &spec, &small.width, &small.height);
-	spec.rows--; /* the title has a line of its own */
-	rfl_buf_printf(out, spec.ansi ? "\033[1m%s\033[0m\n" : "%s\n", title);
-	rc = rfl_plot_roofline(&small, &scene, err);
-	if (rc == RFL_OK)
-		rc = rfl_surface_draw(ops, &spec, scene, out, err);
-	rfl_scene_free(scene);
-	return rc;
+	rfl_scene_free(d->scene);
+	d->scene = NULL;
+	d->in.title = size->printed ? NULL : d->title;
+	d->in.style = size->style;
+	d->in.width = size->width;
+	d->in.height = size->height;
+	if ((rc = rfl_plot_roofline(&d->in, &d->scene, err)) != RFL_OK)
+		return rc;
+	d->scene->data = d->data.len ? rfl_buf_str(&d->data) : NULL;
+	*ret = d->scene;
+	return RFL_OK;
 }
 
 /* Draw one figure of n environments in all formats. */
 static enum rfl_rc draw_figure(struct job *j, const char *name, const char *const *names, size_t n,
 			       struct rfl_err *err)
 {
-	const struct rfl_plot_args *a = j->args;
 	const struct rfl_peaks_env **envs = rfl_arena_array(j->arena, n, sizeof(*envs));
-	struct rfl_plot_input in = j->in;
-	const struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
-	const size_t len = strlen(a->output_dir), first = j->noutputs;
-	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
-	struct rfl_scene *scene = NULL;
-	struct rfl_buf data;
+	struct drawing d = { .in = j->in, .title = j->in.title };
 	enum rfl_rc rc;
 
-	if (!envs)
-		return no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		if ((rc = find_env(j, names[i], &envs[i], err)))
 			return rc;
-	in.env = envs[0];
-	in.envs = envs;
-	in.nenvs = n;
-	rfl_buf_init(&data, RFL_DATA_MAX);
-	rc = rfl_plot_roofline(&in, &scene, err);
+	d.in.env = envs[0];
+	d.in.envs = envs;
+	d.in.nenvs = n;
+	rfl_buf_init(&d.data, RFL_DATA_MAX);
+	/* drawing reports what is missing; then come faults of the data */
+	rc = n == 1 ? rfl_plot_check(&d.in, err) : RFL_OK;
 	if (rc == RFL_OK && j->options) {
 		const struct rfl_figure_data carried = { .points = j->points,
 							 .peaks = j->peaks,
-							 .points_name = in.points_name,
+							 .points_name = d.in.points_name,
 							 .before = j->before,
-							 .before_name = in.before_name,
-							 .peaks_name = in.peaks_name,
+							 .before_name = d.in.before_name,
+							 .peaks_name = d.in.peaks_name,
 							 .options = j->options };
 
-		rc = rfl_figure_data_write(&carried, names, n, &data, err);
-		scene->data = rfl_buf_str(&data);
-	}
-	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
-		const struct rfl_surface_ops *ops = rfl_surface_find(a->format.items[i], err);
-		struct output *o = &j->outputs[j->noutputs];
-
-		if (rfl_plot_is_again(&a->format, i))
-			continue;
-		if (!ops) { /* the name is a valid choice, so the surface was not built in */
-			rc = RFL_EUNAVAILABLE;
-			break;
-		}
-		rfl_buf_init(&o->bytes, 0);
-		j->noutputs++;
-		o->path = rfl_arena_printf(j->arena, "%s%s%s_%s.%s", a->output_dir, slash,
-					   rfl_plot_kinds[a->kind], name, ops->suffix);
-		if (!o->path) {
-			rc = no_memory(err);
-		} else if (ops->printed) {
-			o->printed = true;
-			rc = draw_printed(j, &in, scene->title, ops, &o->bytes, err);
-		} else {
-			rc = rfl_surface_draw(ops, &spec, scene, &o->bytes, err);
+		rc = rfl_figure_data_write(&carried, names, n, &d.data, err);
+		if (rc == RFL_EOVERFLOW) {
+			rfl_log(RFL_LOG_WARN, "%s", err->msg);
+			rfl_err_clear(err);
+			rfl_buf_reset(&d.data);
+			rc = RFL_OK;
 		}
 	}
-	for (size_t i = j->noutputs; rc == RFL_OK && !scene->has_caption && i-- > first;) {
-		if (j->outputs[i].printed) /* without the caption's figure */
-			continue;
-		j->outputs[i].caption = rfl_arena_strdup(j->arena, scene->caption);
-		rc = j->outputs[i].caption ? RFL_OK : no_memory(err);
-		break;
-	}
-	rfl_scene_free(scene);
-	rfl_buf_fini(&data);
+	if (rc == RFL_OK)
+		rc = rfl_plot_add(
+			&j->outputs, draw, &d,
+			rfl_arena_printf(j->arena, "%s_%s", rfl_plot_kinds[j->args->kind], name),
+			err);
+	rfl_scene_free(d.scene);
+	rfl_buf_fini(&d.data);
 	return rc;
 }
 
 static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_args *a,
 				  struct rfl_err *err)
 {
+	RFL_CLEANUP(release)
 	struct job j = {
-		.cli = cli,
 		.args = a,
-		.arena = rfl_arena_new(),
+		.arena = cli->arena,
 		.in = { .overlay = a->layout == LAYOUT_OVERLAY,
 			.kind = (enum rfl_plot_kind)a->kind,
 			.before_name = a->against ? rfl_path_base(a->against) : NULL,
 			.version = RFL_VERSION,
 			.title = a->title,
-			.style = a->style,
 			.no_panel = !a->panel,
-			.labels = (enum rfl_plot_labels)a->labels,
-			.width = a->width,
-			.height = a->height },
+			.labels = (enum rfl_plot_labels)a->labels },
+		.outputs = { .cli = cli, .args = a },
 	};
 	const bool compare = a->kind == RFL_PLOT_COMPARE;
 	enum rfl_rc rc = RFL_OK;
 
-	if (!a->points || !a->peaks || (compare && !a->against)) {
-		rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s FILE is required for --kind %s",
-			      !a->points  ? "points"
-			      : !a->peaks ? "peaks"
-					  : "against",
-			      rfl_plot_kinds[a->kind]);
-		goto done;
-	}
-	if (j.arena && cli->data_dir)
-		j.font_dir = rfl_arena_printf(j.arena, "%s/fonts", cli->data_dir);
-	if (!j.arena || (cli->data_dir && !j.font_dir)) {
-		rc = no_memory(err);
-		goto done;
-	}
+	if (compare && !a->against)
+		return rfl_usage(err, "--against FILE is required for --kind compare");
 	if ((rc = parse_limits(&j, "--xlim", a->xlim, j.in.xlim, err)) ||
 	    (rc = parse_limits(&j, "--ylim", a->ylim, j.in.ylim, err)))
-		goto done;
+		return rc;
 	if (a->picture) {
 		j.points = a->picture->points;
 		j.peaks = a->picture->peaks;
 		a->picture->points = NULL;
 		a->picture->peaks = NULL;
-	} else if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
-		   (rc = rfl_points_load(a->points, &j.points, err)) ||
+	} else if ((rc = rfl_cli_load_points(a->points, &j.points, err)) ||
 		   (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err))) {
-		goto done;
+		return rc;
 	}
 	if (compare && a->picture && a->against == a->picture->before_name) {
 		j.before = a->picture->before;
 		a->picture->before = NULL;
 	} else if (compare && (rc = rfl_points_load(a->against, &j.before, err))) {
-		goto done;
+		return rc;
 	}
 	rfl_figure_data_clean(j.points);
 	if (j.before)
@@ -534,40 +489,15 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_arg
 	j.in.before = j.before;
 	if ((rc = filter_points(&j, err)) || (rc = select_envs(&j, err)) ||
 	    (rc = leave_out_envs(&j, err)) ||
-	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
-		goto done;
+	    (a->data && (rc = rfl_plot_options(cli, &rfl_cmd_plot, a, &j.options, err))))
+		return rc;
 	j.in.all = j.in.selection ? j.points : NULL;
-	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
-	if (!j.outputs)
-		rc = no_memory(err);
-	if (rc == RFL_OK && a->layout != LAYOUT_EACH)
-		rc = draw_figure(&j, "all", j.envs.items, j.envs.n, err);
+	if (a->layout != LAYOUT_EACH)
+		rc = draw_figure(&j, a->layout == LAYOUT_GRID ? "all" : "overlay", j.envs.items,
+				 j.envs.n, err);
 	for (size_t i = 0; rc == RFL_OK && a->layout == LAYOUT_EACH && i < j.envs.n; i++)
 		rc = draw_figure(&j, j.envs.items[i], &j.envs.items[i], 1, err);
-	for (size_t i = 0; rc == RFL_OK && i < j.noutputs; i++) {
-		const struct output *o = &j.outputs[i];
-
-		if (o->printed) {
-			rc = rfl_cli_put_colored(cli, &o->bytes, "figure", err);
-			continue;
-		}
-		rc = rfl_file_mkdirs(a->output_dir, err);
-		if (rc == RFL_OK)
-			rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
-		if (rc == RFL_OK)
-			rfl_cli_printf(cli, "%s\n", o->path);
-		if (rc == RFL_OK && o->caption)
-			rfl_cli_printf(cli, "caption: %s\n", o->caption);
-	}
-done:
-	for (size_t i = 0; i < j.noutputs; i++)
-		rfl_buf_fini(&j.outputs[i].bytes);
-	rfl_peaks_free(j.peaks);
-	rfl_points_free(j.points);
-	rfl_points_free(j.before);
-	json_decref(j.options);
-	rfl_arena_free(j.arena);
-	return rc;
+	return rc ? rc : rfl_plot_write(&j.outputs, err);
 }
 
 static bool is_roofline(const struct rfl_plot_args *a)
@@ -578,18 +508,17 @@ static bool is_roofline(const struct rfl_plot_args *a)
 /* Redraw a picture, with its options as defaults of the command line. */
 static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_figure_data *picture = NULL;
+	RFL_AUTOPTR(figure_data) picture = NULL;
 	struct rfl_plot_args a = { .points = NULL };
-	enum rfl_rc rc = arena ? rfl_figure_data_load(path, &picture, err) : no_memory(err);
+	enum rfl_rc rc = rfl_figure_data_load(path, &picture, err);
 
 	if (rc == RFL_OK)
-		rc = rfl_plot_reparse(cli, &rfl_cmd_plot, picture->options, path, arena, &a, err);
+		rc = rfl_plot_reparse(cli, &rfl_cmd_plot, picture->options, path, &a, err);
 	if (rc == RFL_OK && !is_roofline(&a)) /* would read files that the picture names */
-		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "--from: %s has points, not the data of --kind %s; draw charts from "
-			      "--metrics or --peaks",
-			      path, rfl_plot_kinds[a.kind]);
+		rc = rfl_usage(err,
+			       "--from: %s has points, not the data of --kind %s; draw charts from "
+			       "--metrics or --peaks",
+			       path, rfl_plot_kinds[a.kind]);
 	if (rc == RFL_OK) {
 		a.picture = picture;
 		a.points = picture->points_name;
@@ -598,8 +527,6 @@ static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_
 		rc = draw_rooflines(cli, &a, err);
 	}
 	rfl_opt_free(&rfl_cmd_plot, &a);
-	rfl_figure_data_free(picture);
-	rfl_arena_free(arena);
 	return rc;
 }
 
@@ -618,16 +545,14 @@ const struct rfl_cmd rfl_cmd_plot = {
 	.description =
 		"Draws one figure per environment, <kind>_<env>.<format>. It shows the measured "
 		"roof with its spread, other limits, a mark for each configuration with its name, "
-		"attained performance and share of the roof, a table, and the phases of a step. "
+		"achieved performance and share of the roof, a table, and the phases of a step. "
 		"The paths of the figures are printed on standard output; with --format terminal, "
 		"the figure itself.\n\nThe same input always gives identical files. A figure "
-		"contains "
-		"the fingerprints of its input files; PNG and SVG files also carry the points, "
-		"ceilings and options, so that --from can redraw them.\n\nThe other kinds are "
-		"charts, drawn by gnuplot from --metrics (bandwidth: from --peaks): "
-		"KIND_<env>.<format> and, next to it, KIND_<env>.gp, the script that redraws "
-		"it.",
-	.example = "roofline plot --points points.csv --peaks peaks.json\n"
+		"contains the fingerprints of its input files; PNG and SVG files also carry the "
+		"points, ceilings and options, so that --from can redraw them.\n\nThe other kinds "
+		"are charts of --metrics (bandwidth: of --peaks): KIND_<env>.<format> and, next to "
+		"it, KIND_<env>.gp, a gnuplot script with the numbers.",
+	.example = "roofline plot\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf\n"
 		   "roofline plot --from figures/roofline_lab.png --format terminal\n"
 		   "roofline plot --kind throughput --metrics logs/metrics.csv",

@@ -1,19 +1,16 @@
-/* plot_charts.c - roofline plot: the charts that gnuplot draws from the ledger. */
+/* plot_charts.c - roofline plot: the charts of the ledger and of the ceilings. */
 #include "cli/cmd/plot_charts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "plot/chart.h"
 
 /* The inputs of charts. */
 struct inputs {
+	struct rfl_cli *cli;
 	const struct rfl_plot_args *args;
 	const struct rfl_chart_kind *kind;
-	struct rfl_opt_list formats; /* each once */
 	struct rfl_runs *runs;
 	struct rfl_repeats *repeats;
 	struct rfl_peaks *peaks;
@@ -25,10 +22,10 @@ static void drop(struct inputs *in)
 {
 	rfl_repeats_free(in->repeats);
 	rfl_runs_free(in->runs);
-	free(in->envs);
+	rfl_peaks_free(in->peaks);
 	in->repeats = NULL;
 	in->runs = NULL;
-	in->envs = NULL;
+	in->peaks = NULL;
 	in->nenvs = 0;
 }
 
@@ -81,9 +78,7 @@ static enum rfl_rc load_metric(struct inputs *in, struct rfl_err *err)
 				args.metrics.items[0],
 				filtered ? " selected by --batch and --mode" : "",
 				in->kind->metric);
-	in->envs = rfl_alloc_array(in->repeats->n, sizeof(*in->envs));
-	if (!in->envs)
-		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	in->envs = rfl_arena_array(in->cli->arena, in->repeats->n, sizeof(*in->envs));
 	for (size_t i = 0; i < in->repeats->n; i++)
 		add_env(in, in->repeats->configs[i].row->env);
 	return RFL_OK;
@@ -111,14 +106,9 @@ static enum rfl_rc load_peaks(struct inputs *in, struct rfl_err *err)
 	const struct rfl_opt_list *asked = &in->args->runs.env;
 	enum rfl_rc rc;
 
-	if (!in->args->peaks)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--peaks FILE is required for --kind %s",
-				in->kind->name);
 	if ((rc = rfl_cli_load_peaks(in->args->peaks, &in->peaks, err)))
 		return rc;
-	in->envs = rfl_alloc_array(in->peaks->nenvs + asked->n, sizeof(*in->envs));
-	if (!in->envs)
-		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	in->envs = rfl_arena_array(in->cli->arena, in->peaks->nenvs + asked->n, sizeof(*in->envs));
 	for (size_t i = 0; i < asked->n; i++) {
 		if (!rfl_peaks_find(in->peaks, asked->items[i]))
 			return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no environment '%s'",
@@ -130,79 +120,19 @@ static enum rfl_rc load_peaks(struct inputs *in, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Write the script, then a picture per format. The script stays if gnuplot fails. */
-static enum rfl_rc write_chart(struct rfl_cli *cli, const struct inputs *in, struct rfl_chart *c,
-			       struct rfl_err *err)
+static enum rfl_rc draw(void *ctx, const struct rfl_plot_size *size, const struct rfl_scene **ret,
+			struct rfl_err *err)
 {
-	const struct rfl_opt_list *formats = &in->formats;
-	const struct rfl_plot_args *a = in->args;
-	const struct rfl_chart_spec spec = { .width = a->width,
-					     .height = a->height,
-					     .dpi = a->dpi,
-					     .data_dir = cli->data_dir,
-					     .style = a->style };
-	struct rfl_buf script, picture, path;
-	const char *caption;
-	size_t stem;
-	enum rfl_rc rc;
+	const struct rfl_chart_spec spec = { size->width, size->height, size->style };
+	struct rfl_chart *c = ctx;
 
-	rfl_buf_init(&script, 0);
-	rfl_buf_init(&picture, 0);
-	rfl_buf_init(&path, 0);
-	if (a->title)
-		c->title = rfl_scene_printf(c->scene, "%s", a->title);
-	rfl_buf_printf(&path, "%s/%s.gp", a->output_dir, c->stem);
-	stem = path.len - 2;
-	if ((rc = rfl_chart_script(c, &spec, formats->items, formats->n, true, &script, err)) ||
-	    (rc = rfl_buf_check(&path, "path", err)) ||
-	    (rc = rfl_file_write(path.data, script.data, script.len, err)))
-		goto done;
-	for (size_t i = 0; i < formats->n && rc == RFL_OK; i++) {
-		rfl_buf_reset(&picture);
-		rc = rfl_chart_draw(c, &spec, formats->items[i], path.data, &picture, err);
-		if (rc)
-			break;
-		script.len = 0; /* reused for the path of the picture */
-		rfl_buf_printf(&script, "%.*s%s", (int)stem, path.data, formats->items[i]);
-		if (!(rc = rfl_buf_check(&script, "path", err)) &&
-		    !(rc = rfl_file_write(script.data, picture.data, picture.len, err)))
-			rfl_cli_printf(cli, "%s\n", script.data);
-	}
-	caption = rfl_chart_caption(c, a->style);
-	if (rc == RFL_OK && caption)
-		rfl_cli_printf(cli, "caption: %s\n", caption);
-done:
-	rfl_buf_fini(&script);
-	rfl_buf_fini(&picture);
-	rfl_buf_fini(&path);
-	return rc;
-}
-
-static enum rfl_rc check_formats(const struct rfl_opt_list *asked, struct rfl_opt_list *ret,
-				 struct rfl_err *err)
-{
-	ret->items = rfl_alloc_array(asked->n, sizeof(*ret->items));
-	if (!ret->items)
-		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
-	for (size_t i = 0; i < asked->n; i++) {
-		bool known = false;
-
-		for (size_t k = 0; rfl_chart_formats[k]; k++)
-			known |= strcmp(asked->items[i], rfl_chart_formats[k]) == 0;
-		if (!known)
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--format: charts cannot be drawn as '%s'; use png, svg or "
-					"pdf",
-					asked->items[i]);
-		if (!rfl_plot_is_again(asked, i))
-			ret->items[ret->n++] = asked->items[i];
-	}
-	return RFL_OK;
+	*ret = c->scene;
+	return rfl_chart_draw(c, &spec, err);
 }
 
 /* Draw one environment, or all if it is NULL. @param missing  why this environment lacks data
  * that others may have */
-static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, const char *env,
+static enum rfl_rc draw_env(struct rfl_plot_outputs *all, const struct inputs *in, const char *env,
 			    struct rfl_err *missing, struct rfl_err *err)
 {
 	const struct rfl_chart_input input = {
@@ -212,7 +142,7 @@ static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, const 
 		.env = env,
 		.dir = in->args->steps,
 	};
-	struct rfl_chart *c = NULL;
+	RFL_AUTOPTR(chart) c = NULL;
 	enum rfl_rc rc = env ? rfl_text_check_env_name(in->args->runs.metrics.items[0], env,
 						       RFL_EFORMAT, err)
 			     : RFL_OK;
@@ -220,50 +150,49 @@ static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, const 
 	if (rc != RFL_OK)
 		return rc;
 	rc = rfl_chart_make(in->kind, &input, &c, missing);
-	if (rc == RFL_OK)
-		rc = write_chart(cli, in, c, err);
-	else if (rc != RFL_EMISSING)
+	if (rc == RFL_OK) {
+		if (in->args->title)
+			c->title = rfl_scene_printf(c->scene, "%s", in->args->title);
+		if (in->args->format.n > 1 || strcmp(in->args->format.items[0], "terminal") != 0)
+			rfl_chart_script(c, rfl_plot_add_file(all, c->stem, "gp"));
+		rc = rfl_plot_add(all, draw, c, c->stem, err);
+	} else if (rc != RFL_EMISSING) {
 		(void)rfl_fail(err, rc, missing->native, "%s", missing->msg);
-	rfl_chart_free(c);
+	}
 	return rc;
 }
 
 enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_args *a, struct rfl_err *err)
 {
-	struct inputs in = { .args = a, .kind = rfl_chart_find(rfl_plot_kinds[a->kind]) };
+	RFL_CLEANUP(drop)
+	struct inputs in = { .cli = cli,
+			     .args = a,
+			     .kind = rfl_chart_find(rfl_plot_kinds[a->kind]) };
+	RFL_AUTO(plot_outputs) all = { .cli = cli, .args = a };
 	struct rfl_err first_missing = RFL_ERR_INIT;
-	struct rfl_buf skipped;
+	RFL_AUTO(buf) skipped = { .len = 0 };
 	size_t drawn = 0;
-	enum rfl_rc rc;
+	enum rfl_rc rc = in.kind->metric ? load_runs(&in, err) : load_peaks(&in, err);
 
-	rfl_buf_init(&skipped, 0);
-	if ((rc = check_formats(&a->format, &in.formats, err)) ||
-	    (rc = rfl_chart_probe(NULL, err)) ||
-	    (rc = in.kind->metric ? load_runs(&in, err) : load_peaks(&in, err)) ||
-	    (rc = rfl_file_mkdirs(a->output_dir, err)))
-		goto done;
+	if (rc)
+		return rc;
 	if (in.repeats)
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&in.repeats->notes));
-	for (size_t i = 0; i < (in.kind->together ? 1 : in.nenvs) && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < (in.kind->together ? 1 : in.nenvs); i++) {
 		struct rfl_err missing = RFL_ERR_INIT;
 
-		rc = draw_env(cli, &in, in.kind->together ? NULL : in.envs[i], &missing, err);
-		drawn += rc == RFL_OK ? 1 : 0;
-		if (rc != RFL_EMISSING)
+		rc = draw_env(&all, &in, in.kind->together ? NULL : in.envs[i], &missing, err);
+		if (rc && rc != RFL_EMISSING)
+			return rc;
+		drawn += rc == RFL_OK;
+		if (rc == RFL_OK)
 			continue;
 		rfl_buf_printf(&skipped, "%s\n", missing.msg);
 		if (first_missing.rc == RFL_OK)
 			first_missing = missing;
-		rc = RFL_OK;
 	}
-	if (rc == RFL_OK && drawn == 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0, "%s", first_missing.msg);
-	else
-		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&skipped));
-done:
-	drop(&in);
-	free(in.formats.items);
-	rfl_peaks_free(in.peaks);
-	rfl_buf_fini(&skipped);
-	return rc;
+	if (drawn == 0)
+		return rfl_fail(err, RFL_EMISSING, 0, "%s", first_missing.msg);
+	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&skipped));
+	return rfl_plot_write(&all, err);
 }

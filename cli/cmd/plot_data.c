@@ -1,6 +1,6 @@
 /* plot_data.c - the options of `plot` that a picture carries, converted to text and back; the size
  * of the terminal. */
-#include "cli/cmd/plot_data.h"
+#include "cli/cmd/plot_charts.h"
 
 #include <assert.h>
 #include <math.h>
@@ -27,99 +27,65 @@ static bool is_carried(const struct rfl_opt *row)
 }
 
 /* The value of an option as text, or as a list of texts; JSON null for a text that was not given.
- * New reference; NULL: out of memory. */
+ * New reference. */
 static json_t *value_of(const struct rfl_opt *row, const void *args)
 {
-	const void *member = (const char *)args + row->offset;
-	const struct rfl_opt_list *texts = member;
-	const char *text;
-	char number[RFL_NUM_MAX], *copy;
-	json_t *list;
+	const struct rfl_opt_list *texts = (const void *)((const char *)args + row->offset);
+	char number[RFL_NUM_MAX], *copy = rfl_strdup(rfl_opt_text(row, args, number));
+	json_t *value = copy ? NULL : json_null();
 
-	switch (row->kind) {
-	case RFL_OPT_FLAG:
-		return json_string(*(const bool *)member ? "on" : "off");
-	case RFL_OPT_INT:
-		return json_sprintf("%lld", (long long)*(const int64_t *)member);
-	case RFL_OPT_REAL:
-		return json_string(rfl_num_exact(*(const double *)member, number));
-	case RFL_OPT_CHOICE:
-		return json_string(row->choices[*(const int *)member - row->first]);
-	case RFL_OPT_TEXT:
-		text = *(const char *const *)member;
-		copy = text ? strdup(text) : NULL;
-		if (copy)
-			rfl_text_one_line(copy); /* as drawn in the figure */
-		list = text ? json_string(copy) : json_null();
+	assert(row->kind != RFL_OPT_INT_LIST);
+	if (row->kind == RFL_OPT_LIST)
+		value = json_array();
+	for (size_t i = 0; row->kind == RFL_OPT_LIST && i < texts->n; i++)
+		(void)json_array_append_new(value, json_string(texts->items[i]));
+	if (copy) {
+		rfl_text_one_line(copy); /* as drawn in the figure */
+		value = json_string(copy);
 		free(copy);
-		return list;
-	case RFL_OPT_LIST:
-		break;
-	case RFL_OPT_INT_LIST:
-		assert(!"plot has no such option");
 	}
-	list = json_array();
-	for (size_t i = 0; i < texts->n; i++)
-		(void)json_array_append_new(list, json_string(texts->items[i]));
-	return list;
+	return value;
 }
 
-enum rfl_rc rfl_plot_options(const struct rfl_cmd *cmd, const void *args, json_t **ret,
-			     struct rfl_err *err)
+enum rfl_rc rfl_plot_options(struct rfl_cli *cli, const struct rfl_cmd *cmd, const void *args,
+			     json_t **ret, struct rfl_err *err)
 {
-	void *defaults = calloc(1, cmd->args_size);
-	json_t *options = json_object();
+	void *defaults = rfl_arena_array(cli->arena, 1, cmd->args_size);
 	enum rfl_rc rc = RFL_OK;
 
-	if (!defaults || !options)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	*ret = json_object();
 	for (const struct rfl_opt *row = cmd->opts; rc == RFL_OK && row->name; row++) {
-		json_t *value, *usual;
+		json_auto_t *value = NULL, *usual = NULL;
 
 		if (!is_carried(row))
 			continue;
 		rc = rfl_opt_set_default(row, defaults, err);
 		value = value_of(row, args);
 		usual = value_of(row, defaults);
-		if (rc == RFL_OK && (!value || !usual ||
-				     (!json_equal(value, usual) &&
-				      json_object_set(options, row->name, value) != 0)))
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
-		json_decref(value);
-		json_decref(usual);
+		if (!json_equal(value, usual))
+			(void)json_object_set(*ret, row->name, value);
 	}
-	if (rc == RFL_OK)
-		*ret = options;
-	else
-		json_decref(options);
-	if (defaults)
-		rfl_opt_free(cmd, defaults);
-	free(defaults);
+	rfl_opt_free(cmd, defaults);
 	return rc;
 }
 
-/* A carried value as the default of a row; NULL: out of memory. */
+/* A carried value as the default of a row. */
 static const char *default_of(const json_t *value, struct rfl_arena *arena)
 {
 	const char *text = json_string_value(value);
-	struct rfl_buf list;
+	RFL_AUTO(buf) list = { .len = 0 };
 
-	if (text)
-		return text;
-	rfl_buf_init(&list, 0);
 	for (size_t i = 0; i < json_array_size(value); i++)
 		rfl_buf_printf(&list, "\n%s", json_string_value(json_array_get(value, i)));
-	text = list.failed ? NULL : rfl_arena_strdup(arena, rfl_buf_str(&list));
-	rfl_buf_fini(&list);
-	return text;
+	return text ? text : rfl_arena_strdup(arena, rfl_buf_str(&list));
 }
 
-enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cmd,
-			     const json_t *options, const char *path, struct rfl_arena *arena,
-			     void *args, struct rfl_err *err)
+enum rfl_rc rfl_plot_reparse(struct rfl_cli *cli, const struct rfl_cmd *cmd, const json_t *options,
+			     const char *path, void *args, struct rfl_err *err)
 {
 	json_t *object = (json_t *)(uintptr_t)options, *value;
-	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_project project = { .arena = cli->arena };
+	struct rfl_opt_globals globals = { .project = &project };
 	struct rfl_cmd with = *cmd;
 	struct rfl_opt *rows;
 	const char *name;
@@ -129,9 +95,7 @@ enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cm
 
 	while (cmd->opts[n].name)
 		n++;
-	rows = rfl_arena_array(arena, n + 1, sizeof(*rows));
-	if (!rows)
-		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	rows = rfl_arena_array(cli->arena, n + 1, sizeof(*rows));
 	memcpy(rows, cmd->opts, (n + 1) * sizeof(*rows));
 	with.opts = rows;
 	json_object_foreach(object, name, value)
@@ -144,15 +108,12 @@ enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cm
 			rfl_log(RFL_LOG_WARN,
 				"%s: ignored option --%s, which this version does not have", path,
 				name);
-		if (!row->name || !is_carried(row))
-			continue;
-		row->def = default_of(value, arena);
-		if (!row->def)
-			return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+		if (row->name && is_carried(row))
+			row->def = default_of(value, cli->arena);
 	}
 	rc = rfl_opt_parse_front(cli->argc, cli->argv, &globals, &next, err);
 	if (rc == RFL_OK)
-		rc = rfl_opt_parse(&with, cli->argc - next, cli->argv + next, args, NULL, err);
+		rc = rfl_opt_parse(&with, cli->argc - next, cli->argv + next, args, &globals, err);
 	if (rc != RFL_OK) /* the same command line was valid without the picture's defaults */
 		rfl_err_prefix(err, "%s", path);
 	return rc;

@@ -1,8 +1,7 @@
 /* report.c - roofline report: one document from the files of all other commands. */
-#include "cli/cmd/matrix.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+
 #include <string.h>
 
 #include "base/alloc.h"
@@ -27,43 +26,52 @@ static const char *const papers[] = { "a4", "letter", NULL };
 
 #define OPT(kind, member, ...) RFL_OPT(struct report_args, kind, member, __VA_ARGS__)
 
+/* The files of the project are the inputs if none of these options is used. */
+#define OF_PROJECT(name)                  \
+	.project = (name), .found = true, \
+	.unless = "metrics points peaks counters env figures complexity-json"
+
 static const struct rfl_opt opts[] = {
-	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE",
+	OPT(LIST, in.metrics, .name = "metrics", .often = true, .meta = "FILE",
+	    OF_PROJECT("metrics"),
 	    .help = "ledgers, or tables of other programs; several are read as one"),
 	OPT(LIST, in.map, RFL_OPT_MAP),
-	OPT(LIST, points, .letter = 'p', .name = "points", .meta = "FILE",
+	OPT(LIST, points, .letter = 'p', .name = "points", .often = true, .meta = "FILE",
+	    OF_PROJECT("points"),
 	    .help = "points of steps, layers or kernels, as written by 'roofline points'"),
-	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
+	OPT(TEXT, peaks, .name = "peaks", .often = true, .meta = "FILE", OF_PROJECT("peaks"),
 	    .help = "peaks file that 'roofline points' used"),
-	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
+	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE", OF_PROJECT("summary"),
 	    .help = "summary.json of 'roofline complexity'"),
-	OPT(LIST, counters, .name = "counters", .meta = "FILE",
+	OPT(LIST, counters, .name = "counters", .often = true, .meta = "FILE",
+	    OF_PROJECT("counters"),
 	    .help = "counters.csv files of 'roofline run --counters' or 'roofline counters "
 		    "import'"),
-	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
+	OPT(TEXT, matrix, .name = "matrix", .often = true, .meta = "FILE",
 	    .help = "matrix of the runs, to list missing runs"),
-	OPT(LIST, env, .name = "env", .meta = "FILE", .help = "env.json files of 'roofline env'"),
-	OPT(LIST, figures, .name = "figures", .meta = "DIR",
-	    .help = "folders with figures of 'roofline plot' to add, as SVG or, in a PDF, as PNG; "
-		    "those that the report draws itself are not added again"),
-	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE", .required = true,
+	OPT(LIST, env, .name = "env", .often = true, .meta = "FILE", OF_PROJECT("records"),
+	    .help = "env.json files of 'roofline env', or log directories with such records"),
+	OPT(LIST, figures, .name = "figures", .often = true, .meta = "DIR", OF_PROJECT("figures"),
+	    .help = "directories with figures of 'roofline plot' to add, as SVG or, in a PDF, as "
+		    "PNG; those that the report draws itself are not added again"),
+	OPT(TEXT, output, RFL_OPT_OUTPUT, .project = "report",
 	    .help = "file to write; its suffix selects the format: .md (with SVG figures next to "
 		    "it), .html (everything in one file) or .pdf"),
-	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = rfl_report_kinds, .def = "run",
+	OPT(CHOICE, kind, .name = "kind", .often = true, .meta = "KIND",
+	    .choices = rfl_report_kinds, .def = "run",
 	    .help = "kind of report: run has results and their analysis; project has the sections "
 		    "of a graded project, with questions for its author to answer; lm, attention "
-		    "and "
-		    "training are about the runs of 'bench lm', 'bench attention' and 'train'"),
+		    "and training are about the runs of 'bench lm', 'bench attention' and 'train'"),
 	OPT(TEXT, as, .name = "as", .meta = "TOOL",
 	    .help = "another counter to add rates for, as in reports that used it; see 'roofline "
 		    "complexity --as'"),
 	OPT(CHOICE, factor, .name = "train-factor", .meta = "FACTOR",
 	    .choices = rfl_train_factor_names, .def = "exact",
-	    .help = "FLOPs of a training step for --as: 2 or 3 times those of the forward pass, or "
-		    "the exact ratio"),
+	    .help = "FLOPs of a training step for --as: 2 or 3 times the FLOPs of the forward "
+		    "pass, or the exact ratio"),
 	OPT(CHOICE, paper, .name = "paper", .meta = "SIZE", .choices = papers, .def = "a4",
 	    .help = "paper size of a PDF"),
-	OPT(TEXT, title, .name = "title", .meta = "TEXT", .max = 1000,
+	OPT(TEXT, title, .name = "title", .often = true, .meta = "TEXT", .max = 1000,
 	    .help = "title of the report"),
 	{ .name = NULL },
 };
@@ -73,13 +81,33 @@ struct job {
 	struct rfl_arena *arena;  /* owns the strings and lists below */
 	struct rfl_report report; /* with the inputs, which the job owns */
 	struct rfl_report_file *files;
-	size_t files_cap;
 	struct rfl_report_picture *pictures;
-	size_t pictures_cap;
 	struct rfl_captures captures;
 	struct rfl_matrix_coverage coverage;
 	json_t **envs;
+	const char **records; /* files of environments */
+	size_t nrecords, records_cap;
 };
+
+static void release(struct job *j)
+{
+	struct rfl_report *r = &j->report;
+
+	for (size_t i = 0; i < j->nrecords && j->envs; i++)
+		json_decref(j->envs[i]);
+	for (size_t i = 0; i < r->npictures; i++)
+		rfl_buf_fini(&j->pictures[i].file);
+	json_decref(r->complexity);
+	json_decref(r->peaks_json);
+	rfl_matrix_coverage_fini(&j->coverage);
+	rfl_matrix_free(r->matrix);
+	rfl_captures_fini(&j->captures);
+	rfl_peaks_free(r->peaks);
+	rfl_points_free(r->parts);
+	rfl_points_free(r->points);
+	rfl_repeats_free(r->repeats);
+	rfl_runs_free(r->runs);
+}
 
 /* Check that an input exists, and add it to the list of files with its fingerprint.
  * @param command  the command that writes such files; NULL: the user does */
@@ -87,12 +115,13 @@ static enum rfl_rc add_file(struct job *j, const char *path, const char *content
 			    const char *command, struct rfl_err *err)
 {
 	enum rfl_rc rc = command ? rfl_cli_need_file(path, command, err) : RFL_OK;
+	struct rfl_report_file *file;
 	char hash[17];
 
 	if (rc || (rc = rfl_file_hash(path, hash, err)))
 		return rc;
-	rfl_reserve(&j->files, &j->files_cap, j->report.nfiles + 1);
-	j->files[j->report.nfiles++] = (struct rfl_report_file){
+	file = rfl_arena_append(j->arena, &j->files, &j->report.nfiles);
+	*file = (struct rfl_report_file){
 		.path = path,
 		.contents = contents,
 		.command = command,
@@ -104,11 +133,12 @@ static enum rfl_rc add_file(struct job *j, const char *path, const char *content
 /* Add the remedy to a message about a damaged file, which is the last one of the list. */
 static enum rfl_rc again(const struct job *j, enum rfl_rc rc, struct rfl_err *err)
 {
-	const struct rfl_report_file *file = j->files + j->report.nfiles - 1;
+	const struct rfl_report_file *file;
 	struct rfl_err cause = *err;
 
 	if (rc != RFL_EFORMAT || j->report.nfiles == 0 || strchr(err->msg, ';'))
 		return rc;
+	file = &j->files[j->report.nfiles - 1];
 	rfl_err_clear(err);
 	return rfl_fail(err, rc, cause.native, "%s; %s%s%s", cause.msg,
 			file->command ? "create the file again with '" : "correct the file",
@@ -126,37 +156,40 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 {
 	const struct rfl_opt_list *metrics = &j->args->in.metrics;
 	const bool trainings = j->report.kind == RFL_REPORT_TRAINING;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	for (size_t i = 0; i < metrics->n && rc == RFL_OK; i++) {
-		rc = add_file(j, metrics->items[i], "runs",
-			      trainings ? "roofline train" : "roofline run", err);
-		if (rc == RFL_OK)
-			j->files[i].command = rfl_ledger_is_foreign(metrics->items[i])
-						      ? "another program"
-						      : "roofline run or train";
+	for (size_t i = 0; i < metrics->n; i++) {
+		if ((rc = add_file(j, metrics->items[i], "runs",
+				   trainings ? "roofline train" : "roofline run", err)))
+			return rc;
+		j->files[i].command = rfl_ledger_is_foreign(metrics->items[i])
+					      ? "another program"
+					      : "roofline run or train";
 	}
-	if (rc == RFL_OK && metrics->n &&
-	    !(rc = rfl_cli_load_runs(metrics->items, metrics->n, &j->args->in.map,
-				     &rfl_ledger_metrics[j->args->in.metric], RFL_ROWS_WHOLE,
-				     &j->report.runs, err)))
+	if (metrics->n) {
+		if ((rc = rfl_cli_load_runs(metrics->items, metrics->n, &j->args->in.map,
+					    &rfl_ledger_metrics[j->args->in.metric], RFL_ROWS_WHOLE,
+					    &j->report.runs, err)))
+			return rc;
 		rfl_runs_select(j->report.runs, is_shown, &j->report.kind);
-	if (rc == RFL_OK && metrics->n)
-		rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
-					  RFL_ROWS_WHOLE, &j->report.runs, &j->report.repeats, err);
-	if (rc == RFL_OK && metrics->n == 1)
+		if ((rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
+					       RFL_ROWS_WHOLE, &j->report.runs, &j->report.repeats,
+					       err)))
+			return rc;
+	}
+	if (metrics->n == 1)
 		j->report.runs_hash = j->files[0].hash;
-	if (rc || !j->args->matrix)
-		return rc;
+	if (!j->args->matrix)
+		return RFL_OK;
 	if (!rfl_file_exists(j->args->matrix))
 		return rfl_fail(err, RFL_EIO, 0,
 				"%s: no such file; use the matrix file of 'roofline matrix run'",
 				j->args->matrix);
 	if ((rc = add_file(j, j->args->matrix, "matrix", NULL, err)) ||
-	    (rc = rfl_matrix_load(j->args->matrix, &j->report.matrix, err)) ||
-	    (rc = rfl_matrix_cover(j->report.matrix, j->report.runs ? j->report.runs->ledger : NULL,
-				   &j->coverage, err)))
+	    (rc = rfl_matrix_load(j->args->matrix, &j->report.matrix, err)))
 		return again(j, rc, err);
+	rfl_matrix_cover(j->report.matrix, j->report.runs ? j->report.runs->ledger : NULL,
+			 &j->coverage);
 	j->report.coverage = &j->coverage;
 	return RFL_OK;
 }
@@ -173,7 +206,7 @@ static void take_point(struct rfl_points **list, size_t *cap, const struct rfl_p
 static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], struct rfl_err *err)
 {
 	struct rfl_points *file = NULL, *steps = j->report.points;
-	enum rfl_rc rc = add_file(j, path, "points", "roofline points --output FILE", err);
+	enum rfl_rc rc = add_file(j, path, "points", rfl_cli_made_by("points", path), err);
 	size_t kept = 0;
 
 	if (rc || (rc = rfl_points_load(path, &file, err)))
@@ -214,10 +247,10 @@ static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
 	for (size_t i = 0; i < a->points.n; i++)
 		if ((rc = load_points(j, a->points.items[i], caps, err)))
 			return rc;
-	if (a->peaks && ((rc = add_file(j, a->peaks, "ceilings",
-					"roofline peaks measure --env NAME --output FILE", err)) ||
-			 (rc = rfl_peaks_load(a->peaks, &j->report.peaks, err)) ||
-			 (rc = rfl_json_load(a->peaks, &j->report.peaks_json, err))))
+	if (a->peaks &&
+	    ((rc = add_file(j, a->peaks, "ceilings", rfl_cli_made_by("peaks", a->peaks), err)) ||
+	     (rc = rfl_peaks_load(a->peaks, &j->report.peaks, err)) ||
+	     (rc = rfl_json_load(a->peaks, &j->report.peaks_json, err))))
 		return again(j, rc, err);
 	/* figures carry the points, and reports are sent to others */
 	if (j->report.points)
@@ -292,8 +325,8 @@ static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
 			rc = rfl_counters_load(path, NULL, 0, &j->captures, err);
 	}
 	j->report.captures = a->counters.n ? &j->captures : NULL;
-	for (size_t i = 0; i < a->env.n && rc == RFL_OK; i++) {
-		path = a->env.items[i];
+	for (size_t i = 0; i < j->nrecords && rc == RFL_OK; i++) {
+		path = j->records[i];
 		if ((rc = add_file(j, path, "environments", "roofline env", err)) ||
 		    (rc = rfl_json_load(path, &j->envs[i], err)))
 			break;
@@ -301,6 +334,33 @@ static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
 		rc = check_env(j->envs[i], path, err);
 	}
 	return again(j, rc, err);
+}
+
+/* List the files of --env: a directory stands for its records. */
+static enum rfl_rc list_records(struct job *j, struct rfl_err *err)
+{
+	const struct rfl_opt_list *asked = &j->args->env;
+	for (size_t i = 0; i < asked->n; i++) {
+		const char **found = &asked->items[i], **all;
+		size_t n = 1;
+
+		if (rfl_dir_exists(asked->items[i])) {
+			enum rfl_rc rc = rfl_cli_records(asked->items[i], j->arena, &all, &n, err);
+
+			if (rc == RFL_OK && n == 0)
+				rc = rfl_fail(err, RFL_EIO, 0,
+					      "--env: %s: no env.json in this directory; create it "
+					      "with 'roofline env'",
+					      asked->items[i]);
+			if (rc)
+				return rc;
+			found = all;
+		}
+		rfl_arena_reserve(j->arena, &j->records, &j->records_cap, j->nrecords + n);
+		memcpy(j->records + j->nrecords, found, n * sizeof(*found));
+		j->nrecords += n;
+	}
+	return RFL_OK;
 }
 
 static bool is_svg(const char *path)
@@ -313,7 +373,8 @@ static bool is_png(const char *path)
 	return rfl_span_ends(rfl_span_of(path), ".png");
 }
 
-/* Read the figures of a folder: of those with the same name, the SVG file, which a PDF cannot show.
+/* Read the figures of a directory: of those with the same name, the SVG file, which a PDF cannot
+ * show.
  */
 static enum rfl_rc load_figures(struct job *j, struct rfl_err *err)
 {
@@ -327,7 +388,7 @@ static enum rfl_rc load_figures(struct job *j, struct rfl_err *err)
 		size_t n = 0;
 
 		if (!rfl_dir_exists(dir))
-			return rfl_fail(err, RFL_EIO, 0, "--figures: %s: no such folder", dir);
+			return rfl_fail(err, RFL_EIO, 0, "--figures: %s: no such directory", dir);
 		if (!(svg && pdf))
 			rc = rfl_dir_list(dir, svg ? is_svg : is_png, j->arena, &paths, &n, err);
 		for (size_t k = 0; k < n && rc == RFL_OK; k++) {
@@ -339,9 +400,8 @@ static enum rfl_rc load_figures(struct job *j, struct rfl_err *err)
 				continue;
 			if ((rc = add_file(j, paths[k], "figure", "roofline plot", err)))
 				break;
-			rfl_reserve(&j->pictures, &j->pictures_cap, j->report.npictures + 1);
-			p = &j->pictures[j->report.npictures++];
-			*p = (struct rfl_report_picture){ .name = rfl_path_base(paths[k]) };
+			p = rfl_arena_append(j->arena, &j->pictures, &j->report.npictures);
+			p->name = rfl_path_base(paths[k]);
 			rc = rfl_file_read(paths[k], &p->file, err);
 		}
 	}
@@ -351,41 +411,35 @@ static enum rfl_rc load_figures(struct job *j, struct rfl_err *err)
 /* The command line, for the report. */
 static const char *command_of(struct job *j, const struct rfl_cli *cli)
 {
-	struct rfl_buf out = { .len = 0 };
-	const char *text;
+	RFL_AUTO(buf) out = { .len = 0 };
 
-	rfl_buf_puts(&out, "roofline");
-	for (int i = 1; i < cli->argc; i++) {
-		rfl_buf_putc(&out, ' ');
-		rfl_text_shell_word(cli->argv[i], &out);
-	}
-	text = rfl_arena_strdup(j->arena, rfl_buf_str(&out));
-	rfl_buf_fini(&out);
-	return text;
+	rfl_cli_quote((const char *const *)cli->argv + 1, (size_t)cli->argc - 1, &out);
+	return rfl_arena_printf(j->arena, "roofline%s", rfl_buf_str(&out));
 }
 
 /* Derive the format and the stem of the figure names from the name of the output. */
 static enum rfl_rc take_output(struct job *j, struct rfl_err *err)
 {
+	static const struct {
+		const char *suffix;
+		enum rfl_format format;
+	} formats[] = { { ".md", RFL_FORMAT_MD },
+			{ ".html", RFL_FORMAT_HTML },
+			{ ".pdf", RFL_FORMAT_PDF } };
 	const char *path = j->args->output, *base = rfl_path_base(path);
 	const char *dot = strrchr(base, '.');
-	enum rfl_rc rc;
 
-	if (dot && strcmp(dot, ".md") == 0)
-		j->report.format = RFL_FORMAT_MD;
-	else if (dot && strcmp(dot, ".html") == 0)
-		j->report.format = RFL_FORMAT_HTML;
-	else if (dot && strcmp(dot, ".pdf") == 0)
-		j->report.format = RFL_FORMAT_PDF;
-	else
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--output: '%s' has an unknown suffix; use a name that ends in "
-				".md, .html or .pdf",
-				path);
-	if ((rc = rfl_page_check(j->report.format, err)))
-		return rc;
-	j->report.stem = rfl_arena_printf(j->arena, "%.*s", (int)(dot - base), base);
-	return RFL_OK;
+	for (size_t i = 0; dot && i < RFL_ARRAY_LEN(formats); i++)
+		if (strcmp(dot, formats[i].suffix) == 0) {
+			j->report.format = formats[i].format;
+			j->report.stem =
+				rfl_arena_printf(j->arena, "%.*s", (int)(dot - base), base);
+			return rfl_page_check(j->report.format, err);
+		}
+	return rfl_usage(
+		err,
+		"--output: '%s' has an unknown suffix; use a name that ends in .md, .html or .pdf",
+		path);
 }
 
 #define MARK "<!-- roofline report "
@@ -403,26 +457,23 @@ static void put_mark(struct rfl_buf *out)
 static enum rfl_rc check_unchanged(const char *path, struct rfl_err *err)
 {
 	const size_t len = sizeof(MARK) - 1 + 16 + sizeof(" -->\n") - 1;
-	struct rfl_buf old = { .len = 0 }, mark = old;
-	enum rfl_rc rc = RFL_OK;
+	RFL_AUTO(buf) old = { .len = 0 };
+	RFL_AUTO(buf) mark = { .len = 0 };
 
 	if (!rfl_file_exists(path))
 		return RFL_OK;
-	if ((rc = rfl_file_read(path, &old, err)) == RFL_OK && old.len > 0) {
-		const size_t rest = old.len >= len ? old.len - len : 0;
-
-		rfl_buf_append(&mark, old.data, rest);
-		put_mark(&mark);
-		if (mark.failed || mark.len != old.len ||
-		    memcmp(mark.data, old.data, mark.len) != 0)
-			rc = rfl_fail(err, RFL_EFAILED, 0,
-				      "%s: the file was edited after it was written, or is not "
-				      "a report; use another name, or remove it",
-				      path);
-	}
-	rfl_buf_fini(&old);
-	rfl_buf_fini(&mark);
-	return rc;
+	if (rfl_file_read(path, &old, err))
+		return err->rc;
+	if (old.len == 0)
+		return RFL_OK;
+	rfl_buf_append(&mark, old.data, old.len >= len ? old.len - len : 0);
+	put_mark(&mark);
+	if (!mark.failed && mark.len == old.len && memcmp(mark.data, old.data, mark.len) == 0)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EFAILED, 0,
+			"%s: the file was edited after it was written, or is not a report; use "
+			"another name, or remove it",
+			path);
 }
 
 /* Write the figures, then the page, and print the paths. */
@@ -431,88 +482,64 @@ static enum rfl_rc write_all(struct rfl_cli *cli, struct job *j, const struct rf
 {
 	const char *path = j->args->output;
 	const int dir = (int)(rfl_path_base(path) - path);
-	struct rfl_buf out = { .len = 0 };
+	RFL_AUTO(buf) out = { .len = 0 };
 	enum rfl_rc rc;
 
 	if ((rc = check_unchanged(path, err)) || (rc = rfl_page_write(page, &out, err)) ||
 	    (rc = rfl_file_mkdirs_for(path, err)))
-		goto done;
+		return rc;
 	if (page->format == RFL_FORMAT_PDF)
 		rfl_buf_putc(&out, '%'); /* begins a comment */
 	put_mark(&out);
 	if ((rc = rfl_buf_check(&out, "report", err)))
-		goto done;
-	for (size_t i = 0; i < page->n && rc == RFL_OK && page->format == RFL_FORMAT_MD; i++) {
+		return rc;
+	for (size_t i = 0; i < page->n && page->format == RFL_FORMAT_MD; i++) {
 		const struct rfl_block *b = &page->blocks[i];
 		const char *name;
 
 		if (b->kind != RFL_BLOCK_FIGURE && b->kind != RFL_BLOCK_PICTURE)
 			continue;
 		name = rfl_arena_printf(j->arena, "%.*s%s", dir, path, b->name);
-		rc = rfl_file_write(name, b->body, b->body_len, err);
-		if (rc == RFL_OK)
-			rfl_cli_printf(cli, "%s\n", name);
+		if ((rc = rfl_file_write(name, b->body, b->body_len, err)))
+			return rc;
+		rfl_cli_printf(cli, "%s\n", name);
 	}
-	if (rc == RFL_OK && !(rc = rfl_file_write(path, out.data, out.len, err)))
+	if (!(rc = rfl_file_write(path, out.data, out.len, err)))
 		rfl_cli_printf(cli, "%s\n", path);
-done:
-	rfl_buf_fini(&out);
 	return rc;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct report_args *a = args;
-	struct job j = { .args = a, .arena = rfl_arena_new() };
-	struct rfl_page *page = NULL;
-	enum rfl_rc rc;
+	RFL_CLEANUP(release)
+	struct job j = {
+		.args = a,
+		.arena = cli->arena,
+		.report = { .kind = (enum rfl_report_kind)a->kind,
+			    .title = a->title,
+			    .version = RFL_VERSION,
+			    .factor = (enum rfl_train_factor)a->factor },
+	};
+	RFL_AUTOPTR(page) page = NULL;
+	enum rfl_rc rc = list_records(&j, err);
 
-	rfl_captures_init(&j.captures);
-	j.envs = rfl_arena_array(j.arena, a->env.n, sizeof(json_t *));
+	if (rc)
+		return rc;
+	j.report.envs = j.envs = rfl_arena_array(j.arena, j.nrecords, sizeof(json_t *));
 	j.report.command = command_of(&j, cli);
-	j.report.kind = (enum rfl_report_kind)a->kind;
-	j.report.title = a->title;
-	j.report.version = RFL_VERSION;
-	j.report.data_dir = cli->data_dir;
-	j.report.envs = j.envs;
-	j.report.factor = (enum rfl_train_factor)a->factor;
-	if (a->as && rfl_peer_find(a->as, &j.report.peer, err) != RFL_OK) {
-		rfl_err_prefix(err, "--as");
-		rc = RFL_EUSAGE;
-		goto done;
-	}
-	if ((rc = take_output(&j, err)) || (rc = load_runs(&j, err)) ||
-	    (rc = load_roofline(&j, err)) || (rc = load_counts(&j, err)) ||
-	    (rc = load_figures(&j, err)))
-		goto done;
+	if ((rc = rfl_cli_find_peer(a->as, &j.report.peer, err)) || (rc = take_output(&j, err)) ||
+	    (rc = load_runs(&j, err)) || (rc = load_roofline(&j, err)) ||
+	    (rc = load_counts(&j, err)) || (rc = load_figures(&j, err)))
+		return rc;
 	j.report.files = j.files;
 	j.report.pictures = j.pictures;
 	if ((rc = rfl_report_build(&j.report, &page, err)))
-		goto done;
+		return rc;
 	page->letter = a->paper == 1;
 	if (cli->data_dir)
 		page->font_dir = rfl_arena_printf(j.arena, "%s/fonts", cli->data_dir);
-	rc = write_all(cli, &j, page, err);
-done:
-	rfl_page_free(page);
-	for (size_t i = 0; i < a->env.n; i++)
-		json_decref(j.envs[i]);
-	json_decref(j.report.complexity);
-	json_decref(j.report.peaks_json);
-	rfl_matrix_coverage_fini(&j.coverage);
-	rfl_matrix_free(j.report.matrix);
-	rfl_captures_fini(&j.captures);
-	rfl_peaks_free(j.report.peaks);
-	rfl_points_free(j.report.parts);
-	rfl_points_free(j.report.points);
-	rfl_repeats_free(j.report.repeats);
-	rfl_runs_free(j.report.runs);
-	for (size_t i = 0; i < j.report.npictures; i++)
-		rfl_buf_fini(&j.pictures[i].file);
-	free(j.pictures);
-	free(j.files);
-	rfl_arena_free(j.arena);
-	return rc;
+	return write_all(cli, &j, page, err);
 }
 
 const struct rfl_cmd rfl_cmd_report = {
@@ -522,12 +549,13 @@ const struct rfl_cmd rfl_cmd_report = {
 		"Combines the files of the other commands into one document: design, environment, "
 		"complexity, throughput, phases, counters, ceilings, rooflines, points, an "
 		"analysis, limitations, commands, and the fingerprints of the files. Nothing is "
-		"measured. Sections without input are omitted; a list at the end says which "
-		"inputs are missing and which commands create them.\n\nAn HTML report is one "
-		"self-contained file that loads "
-		"nothing. The same input always gives an identical report. The paths of the "
-		"written files are printed on standard output.",
-	.example = "roofline report --metrics logs/metrics.csv --points roofline_points.csv "
+		"measured. Sections without input are omitted; a list at the end names the missing "
+		"inputs and the commands that create them. If you name no input, the report has "
+		"all files of the directory that exist.\n\nAn HTML report is one "
+		"self-contained file that loads nothing. The same input always gives an identical "
+		"report. The paths of the written files are printed on standard output.",
+	.example = "roofline report\n"
+		   "roofline report --metrics logs/metrics.csv --points roofline_points.csv "
 		   "--peaks peaks.json --output report.html\n"
 		   "roofline report --kind project --metrics logs/metrics.csv --matrix matrix.json "
 		   "--env logs/env.json --output report.md",

@@ -2,12 +2,10 @@
 #include "cli/cmd/run_config.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/stop.h"
@@ -26,23 +24,27 @@ static bool is_cancelled(void *ctx)
 	return rfl_stop_asked();
 }
 
+/* A duration to append: ", 90 s left", ", 3 min left"; "" if it is unknown. */
+static const char *left_text(double left_s, char text[static 64])
+{
+	snprintf(text, 64, ", %.0f %s left", left_s < 120 ? left_s : left_s / 60,
+		 left_s < 120 ? "s" : "min");
+	return isnan(left_s) ? "" : text;
+}
+
 static void on_training(struct rfl_cli *cli, const struct rfl_run_progress *p)
 {
-	char left[64] = "";
+	const long long epoch = p->epoch, epochs = p->epochs, done = p->done, total = p->total;
+	char text[64];
+	const char *left = left_text(p->left_s, text);
 
-	if (!isnan(p->left_s))
-		snprintf(left, sizeof(left), ", %.0f %s left",
-			 p->left_s < 120 ? p->left_s : p->left_s / 60,
-			 p->left_s < 120 ? "s" : "min");
 	if (strcmp(p->phase, "test") == 0)
-		rfl_cli_progress(cli, "epoch %lld of %lld: test batch %lld of %lld%s",
-				 (long long)p->epoch, (long long)p->epochs, (long long)p->done,
-				 (long long)p->total, left);
+		rfl_cli_progress(cli, "epoch %lld of %lld: test batch %lld of %lld%s", epoch,
+				 epochs, done, total, left);
 	else
 		rfl_cli_progress(
 			cli, "epoch %lld of %lld: step %lld of %lld, loss %.4f, accuracy %.1f %%%s",
-			(long long)p->epoch, (long long)p->epochs, (long long)p->done,
-			(long long)p->total, p->loss, p->accuracy * 100, left);
+			epoch, epochs, done, total, p->loss, p->accuracy * 100, left);
 }
 
 static void on_progress(const struct rfl_run_progress *p, void *ctx)
@@ -51,7 +53,7 @@ static void on_progress(const struct rfl_run_progress *p, void *ctx)
 	const char *phase = p->phase;
 	const long long done = p->done, total = p->total;
 	const double now_s = rfl_clock_s();
-	double left;
+	char left[64];
 
 	if (p->epoch > 0) {
 		on_training(w->cli, p);
@@ -62,9 +64,10 @@ static void on_progress(const struct rfl_run_progress *p, void *ctx)
 		rfl_cli_progress(w->cli, NULL); /* show the next line immediately */
 		rfl_cli_progress(w->cli, "measuring %lld steps", total);
 	} else if (strcmp(phase, "window") == 0) {
-		left = (now_s - w->window_s) / (double)done * (double)(total - done);
-		rfl_cli_progress(w->cli, "measuring: step %lld of %lld, %.0f %s left", done, total,
-				 left < 120 ? left : left / 60, left < 120 ? "s" : "min");
+		rfl_cli_progress(
+			w->cli, "measuring: step %lld of %lld%s", done, total,
+			left_text((now_s - w->window_s) / (double)done * (double)(total - done),
+				  left));
 	} else if (strcmp(phase, "until") == 0) {
 		rfl_cli_progress(w->cli, "measuring until the mean is precise enough: step %lld",
 				 done);
@@ -93,20 +96,15 @@ static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, 
 {
 	const struct watcher *w = ctx;
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_buf text;
-	enum rfl_rc rc;
+	RFL_AUTO(buf) text = { .len = 0 };
 
 	rfl_log(RFL_LOG_ERROR,
 		"%s: cannot add the row; add it yourself from standard output, where it is printed "
 		"with its header",
 		ledger);
-	rfl_buf_init(&text, 0);
-	rc = rfl_ledger_csv(row, &text, &why);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(w->cli, RFL_FORMAT_CSV, &text, "row", &why);
-	if (rc != RFL_OK)
+	if (rfl_ledger_csv(row, &text, &why) ||
+	    rfl_cli_put_as(w->cli, RFL_FORMAT_CSV, &text, "row", &why))
 		rfl_log(RFL_LOG_ERROR, "%s", why.msg);
-	rfl_buf_fini(&text);
 }
 
 static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx)
@@ -121,7 +119,7 @@ static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, voi
 static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 {
 	const bool cpu_trains = c->device == RFL_RUN_DEVICE_AUTO || c->device == RFL_DEVICE_CPU;
-	struct rfl_machine *machine = NULL;
+	RFL_AUTOPTR(machine) machine = NULL;
 	enum rfl_data_kind kind;
 	int cores, workers;
 
@@ -144,7 +142,6 @@ static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 	/* Processes on a machine share its cores. If their number is unknown, the launcher assigns
 	 * cores to each (srun --cpus-per-task, mpirun --map-by), or the user sets --threads. */
 	cores = rfl_machine_threads(machine);
-	rfl_machine_free(machine);
 	if (c->world.local_size > 1)
 		cores = cores > c->world.local_size ? cores / c->world.local_size : 1;
 	if (c->threads == 0)
@@ -206,6 +203,13 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 	rc = complete(&config, err);
 	if (rc)
 		goto done;
+	if (!cli->progress && !cli->line.prefix) /* else nothing is printed for minutes */
+		rfl_log(RFL_LOG_INFO,
+			"running %s: mode %s, %s, batch size %lld, warm-up steps %lld, measured "
+			"steps %lld",
+			config.arch, rfl_run_mode_names[config.mode],
+			rfl_precision_names[config.precision], (long long)config.micro_batch,
+			(long long)config.warmup, (long long)config.iters);
 	if (config.nvtx != RFL_DETAIL_OFF && !config.nvtx_injection)
 		rfl_log(RFL_LOG_WARN, "--nvtx: no profiler is attached; run this command with nsys "
 				      "or ncu, which set NVTX_INJECTION64_PATH");
@@ -244,20 +248,17 @@ done:
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	struct rfl_run_config config;
-	struct rfl_run_result result;
+	RFL_AUTO(run_result) result = { .rc = RFL_OK };
 	const struct rfl_ledger_row *row = &result.row;
-	struct rfl_buf text;
+	RFL_AUTO(buf) text = { .len = 0 };
 	const char *counters;
 	enum rfl_rc rc = rfl_run_args_settle(cli, args, &config, err), printed;
 
 	if (rc)
 		return rc;
-	rfl_buf_init(&text, 0);
-	for (int i = 0; i < cli->argc; i++)
-		rfl_buf_printf(&text, "%s%s", i ? " " : "", cli->argv[i]);
-	rc = rfl_cli_run(cli, &config, rfl_buf_str(&text), NULL, &result, err);
+	rc = rfl_cli_run(cli, &config, rfl_cli_line(cli), NULL, &result, err);
 	if (!result.recorded)
-		goto done;
+		return rc;
 	counters = row->counters_status;
 	if (counters && strcmp(counters, "ok") != 0 && !isnan(row->wall_s))
 		rfl_log(RFL_LOG_WARN, "counters: %s (the run is recorded%s)", counters,
@@ -267,7 +268,6 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 				: "");
 	if (row->mem_status && strcmp(row->mem_status, "ok") != 0 && !isnan(row->wall_s))
 		rfl_log(RFL_LOG_WARN, "memory: %s (the run is recorded)", row->mem_status);
-	rfl_buf_reset(&text);
 	rfl_run_summary(row, &text);
 	rfl_buf_puts(&text, rfl_run_found_no_gpu(row) ? "; " RFL_RUN_NO_GPU "\n" : "\n");
 	printed = rfl_cli_put(cli, &text, "summary", err);
@@ -278,15 +278,15 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 					      strcmp(row->status, "unsupported") == 0
 				      ? RFL_EUNAVAILABLE
 				      : RFL_EFAILED,
-			      0, "%s: %s: %s", row->label, row->status,
-			      row->error_text ? row->error_text : rfl_rc_text(result.rc));
+			      0, "%s: %s: %s%s", row->label, row->status,
+			      row->error_text ? row->error_text : rfl_rc_text(result.rc),
+			      result.rc == RFL_EDEVMEM && config.oom == RFL_OOM_RECORD
+				      ? "; use a smaller --batch-size, or --oom shrink"
+				      : "");
 	rfl_log(RFL_LOG_INFO, "%s/metrics.csv%s%s%s%s%s%s", config.log_dir,
 		result.time_log[0] ? ", " : "", result.time_log,
 		result.counters_file[0] ? ", " : "", result.counters_file,
 		result.memory_file[0] ? ", " : "", result.memory_file);
-done:
-	rfl_buf_fini(&text);
-	rfl_run_result_fini(&result);
 	return rc;
 }
 
@@ -304,16 +304,15 @@ static enum rfl_rc run_child(struct rfl_cli *cli, const void *args, struct rfl_e
 const struct rfl_cmd rfl_cmd_run = {
 	.name = "run",
 	.summary = "train a network for a short, measured burst",
-	.description =
-		"Trains a network for a few steps in a separate process, times them, and appends a "
-		"row to metrics.csv in the log folder. The status in the row is ok, oom, timeout, "
-		"failed, crash, nan, unsupported or interrupted. The times of the individual steps "
-		"are written to steps/<run_id>.csv, and a record of the process to "
-		"time/<label>_<stamp>.txt. With --counters, another step is run under hardware "
-		"counters after the timed steps, and its counts are written to counters.csv. If "
-		"the counters cannot be read, the run continues without them. With "
-		"--profile-memory, another step is run whose allocations are written to "
-		"memory/<run_id>.csv.",
+	.description = "Trains a network for a few steps in a separate process, times them, and "
+		       "appends a row to metrics.csv in the log directory. The status in the row "
+		       "is ok, oom, timeout, failed, crash, nan, unsupported or interrupted. The "
+		       "times of the individual steps are written to steps/<run_id>.csv, and a "
+		       "record of the process to time/<label>_<stamp>.txt. With --counters, "
+		       "another step is run under hardware counters after the timed steps, and its "
+		       "counts are written to counters.csv. If the counters cannot be read, the "
+		       "run continues without them. With --profile-memory, another step is run "
+		       "whose allocations are written to memory/<run_id>.csv.",
 	.example = "roofline run --arch resnet50 --batch-size 8 --synthetic\n"
 		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env "
 		   "lab_cpu\n"

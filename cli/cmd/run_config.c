@@ -9,8 +9,8 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/inputs.h"
+#include "complexity/net/file.h"
 #include "complexity/zoo.h"
-#include "runner/burst/counted.h"
 
 #define MOST_LOCAL 1024 /* processes on this machine */
 
@@ -50,10 +50,10 @@ static enum rfl_rc parse_until(const char *text, double *ret, struct rfl_err *er
 		value = percent ? value / 100 : value;
 	}
 	if (!(value > 0 && value < 1))
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--until: '%s' is not stdrel=X%% with X above 0 and below 100, "
-				"such as stdrel=0.5%%",
-				text);
+		return rfl_usage(err,
+				 "--until: '%s' is not stdrel=X%% with X above 0 and below 100, "
+				 "such as stdrel=0.5%%",
+				 text);
 	*ret = value;
 	return RFL_OK;
 }
@@ -74,18 +74,17 @@ static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *re
 		if (rfl_world_from_env(from_environment, NULL, &w, err) != RFL_OK)
 			return RFL_EUSAGE;
 		if (!w.launcher)
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--world env: no launcher found (torchrun: RANK, srun: "
-					"SLURM_PROCID, mpirun: OMPI_COMM_WORLD_RANK or PMI_RANK); "
-					"start this command with a launcher, or use --world N for "
-					"N processes on this machine");
+			return rfl_usage(err, "--world env: no launcher found (torchrun: RANK, "
+					      "srun: SLURM_PROCID, mpirun: OMPI_COMM_WORLD_RANK or "
+					      "PMI_RANK); start this command with a launcher, or "
+					      "use --world N for N processes on this machine");
 	} else if (a->world) {
 		if (rfl_num_parse_int(a->world, "--world", &n, NULL) != RFL_OK || n < 1 ||
 		    n > MOST_LOCAL)
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--world: '%s' is neither 'env' nor a number of processes "
-					"from 1 to %d",
-					a->world, MOST_LOCAL);
+			return rfl_usage(err,
+					 "--world: '%s' is neither 'env' nor a number of processes "
+					 "from 1 to %d",
+					 a->world, MOST_LOCAL);
 		w.size = w.local_size = (int)n;
 	}
 	w.interconnect = rfl_run_interconnects[a->interconnect];
@@ -114,7 +113,7 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 	enum rfl_rc rc;
 
 	*ret = *c;
-	if (!rfl_run_arch_is_file(c->arch) && rfl_zoo_find(c->arch, &model, err) != RFL_OK) {
+	if (!rfl_net_is_file(c->arch) && rfl_zoo_find(c->arch, &model, err) != RFL_OK) {
 		rfl_err_prefix(err, "--arch");
 		return RFL_EUSAGE;
 	}
@@ -122,7 +121,7 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 		return rc;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(never); i++)
 		if (never[i].holds)
-			return rfl_fail(err, RFL_EUSAGE, 0, "%s", never[i].text);
+			return rfl_usage(err, "%s", never[i].text);
 	if ((a->until && (rc = parse_until(a->until, &ret->until_stdrel, err))) ||
 	    (rc = find_world(a, &ret->world, err)))
 		return rc;

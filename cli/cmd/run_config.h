@@ -38,7 +38,7 @@ enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *cons
  * defaults, and those that its row knows better by what ran. */
 void rfl_run_forget_records(struct rfl_run_config *config, const struct rfl_ledger_row *row);
 
-/** Append the command that repeats a run, or a training: for struct rfl_run_host. */
+/** Append the command that repeats a run: for struct rfl_run_host. */
 void rfl_run_write_command(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
 			   struct rfl_buf *out);
 void rfl_train_write_command(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
@@ -46,7 +46,7 @@ void rfl_train_write_command(const struct rfl_run_config *config, const struct r
 
 /**
  * Execute a run: catch signals, show progress, write the row. With --oom shrink or search, there
- * may be several rows; the result is that of the requested batch, or of the largest that fits.
+ * may be several rows; the result is for the requested batch, or of the largest that fits.
  * @param command_line  recorded with the run
  * @param cell          id of the cell in the matrix; NULL: none
  */

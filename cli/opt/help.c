@@ -8,19 +8,19 @@
 #define PAGE_WIDTH  92 /* number of columns */
 #define NAME_COLUMN 28 /* first column of the help text of an option */
 #define CMD_COLUMN  20 /* first column of the summary of a command */
+#define FEW         10 /* options that the short page shows in any case */
 
 const char *const rfl_help_environment[][2] = {
 	{ "ROOFLINE_PLUGIN_PATH",
-	  "folders that are searched first for engine plugins, separated by colons" },
-	{ "ROOFLINE_LOCK_DIR", "folder for the locks that prevent matrix runs from being timed "
+	  "directories that are searched first for engine plugins, separated by colons" },
+	{ "ROOFLINE_LOCK_DIR", "directory for the locks that prevent matrix runs from being timed "
 			       "simultaneously (default /tmp)" },
-	{ "RFL_CUPTI_PATH",
-	  "path of libcupti or of its folder; default: CUDA_HOME or CUDA_PATH is searched first" },
+	{ "RFL_CUPTI_PATH", "path of libcupti or of its directory; default: CUDA_HOME or CUDA_PATH "
+			    "is searched first" },
 	{ "SOURCE_DATE_EPOCH",
 	  "time to record in results instead of the current time, in seconds since 1970" },
-	{ "COLUMNS, LINES",
-	  "size of figures printed by 'roofline plot --format terminal'; default: that "
-	  "of the terminal, or 100 x 32" },
+	{ "COLUMNS, LINES", "size of figures printed by 'roofline plot --format terminal'; "
+			    "default: as the terminal, or 100 x 32" },
 	{ "NO_COLOR", "if not empty, figures are printed without colours" },
 	{ NULL, NULL },
 };
@@ -29,7 +29,7 @@ const char rfl_help_about[] =
 	"Trains a network for a short, measured burst, counts its FLOPs and bytes, measures the "
 	"limits of the machine, and draws the results as a roofline.";
 
-const char rfl_help_exit_codes[] = "0 success, 1 failure, 2 incorrect usage, 3 missing fact, 77 "
+const char rfl_help_exit_codes[] = "0 success, 1 failure, 2 incorrect usage, 3 missing value, 77 "
 				   "not available on this machine.";
 
 /* Wrap text at PAGE_WIDTH. The first line begins in column `at`, the others are indented. Line
@@ -90,8 +90,8 @@ void rfl_help_meta(const struct rfl_opt *row, struct rfl_buf *out)
 
 void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out)
 {
+	const char *def = rfl_opt_default(row), *sep = " (";
 	char range[128];
-	const char *sep = " (";
 
 	rfl_buf_puts(out, row->help ? row->help : "");
 	if (row->choices) {
@@ -109,46 +109,52 @@ void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out)
 	}
 	if (row->required)
 		rfl_buf_printf(out, "%srequired", sep);
-	else if (row->def && row->kind != RFL_OPT_FLAG)
-		rfl_buf_printf(out, "%sdefault %s", sep, row->def);
-	else if (row->def && strcmp(row->def, "on") == 0)
+	else if (def && row->kind != RFL_OPT_FLAG)
+		rfl_buf_printf(out, "%sdefault %s", sep, def);
+	else if (def && strcmp(def, "on") == 0)
 		rfl_buf_printf(out, "%son by default", sep);
-	if (row->required || row->def || strcmp(sep, "; ") == 0)
+	else if (row->found)
+		rfl_buf_printf(out, "%sdefault %s if it exists", sep,
+			       rfl_project_usual(row->project));
+	if (row->required || def || row->found || strcmp(sep, "; ") == 0)
 		rfl_buf_putc(out, ')');
 }
 
-static void put_options(FILE *out, const char *title, const struct rfl_opt *rows)
+/* @param often  only the rows that are used often, without their headings
+ * @return the number of other rows */
+static size_t put_options(FILE *out, const char *title, const struct rfl_opt *rows, bool often)
 {
-	struct rfl_buf name, text;
+	size_t others = 0;
 
-	rfl_buf_init(&name, 0);
-	rfl_buf_init(&text, 0);
-	for (const struct rfl_opt *row = rows; row->name; row++) {
-		if (row->hidden)
+	for (const struct rfl_opt *row = rows; row && row->name; row++) {
+		RFL_AUTO(buf) name = { .len = 0 };
+		RFL_AUTO(buf) text = { .len = 0 };
+		const bool shown = !row->hidden && (!often || row->often || row->required);
+
+		others += !row->hidden && !shown;
+		if (!shown)
 			continue;
-		if (row->group || title)
-			fprintf(out, "\n%s:\n", row->group ? row->group : title);
+		if ((row->group && !often) || title)
+			fprintf(out, "\n%s:\n", row->group && !often ? row->group : title);
 		title = NULL; /* print it only once, and not if all rows are hidden */
-		rfl_buf_reset(&name);
-		rfl_buf_reset(&text);
 		rfl_buf_printf(&name, row->letter ? "-%c, " : "    ", row->letter);
 		rfl_buf_printf(&name, "--%s%s", row->negatable ? "[no-]" : "", row->name);
 		rfl_help_meta(row, &name);
 		rfl_help_text(row, &text);
 		put_entry(out, rfl_buf_str(&name), NAME_COLUMN, rfl_buf_str(&text));
 	}
-	rfl_buf_fini(&name);
-	rfl_buf_fini(&text);
+	return others;
 }
 
 void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out)
 {
 	const char *operands = cmd->operands ? cmd->operands : "";
 	/* "[-- X]" follows the options */
-	const char *last = strstr(operands, " [--");
+	const bool is_command = strncmp(operands, "-- ", 3) == 0;
+	const char *last = is_command ? operands : strstr(operands, " [--");
 	bool optional = false;
 
-	rfl_buf_printf(out, "%s%s%.*s", cmd->name, *operands ? " " : "",
+	rfl_buf_printf(out, "%s%s%.*s", cmd->name, *operands && !is_command ? " " : "",
 		       (int)(last ? (size_t)(last - operands) : strlen(operands)), operands);
 	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++) {
 		optional = optional || (!row->required && !row->hidden);
@@ -159,32 +165,47 @@ void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out)
 	}
 	if (optional)
 		rfl_buf_puts(out, " [options]");
-	rfl_buf_puts(out, last ? last : "");
+	rfl_buf_printf(out, "%s%s", is_command ? " " : "", last ? last : "");
 }
 
-void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd)
+static void put_examples(FILE *out, const struct rfl_cmd *cmd)
 {
-	struct rfl_buf usage;
-
-	rfl_buf_init(&usage, 0);
-	rfl_buf_puts(&usage, "roofline ");
-	rfl_help_usage(cmd, &usage);
-	fputs("Usage: ", out);
-	put_wrapped(out, rfl_buf_str(&usage), 7, 7);
-	rfl_buf_fini(&usage);
-	fprintf(out, "\n%c%s.\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
-	if (cmd->description) {
-		fputc('\n', out);
-		put_wrapped(out, cmd->description, 0, 0);
-	}
-	if (cmd->opts && cmd->opts->name)
-		put_options(out, "Options", cmd->opts);
-	put_options(out, "Common options", rfl_opt_global_rows);
 	for (const char *line = cmd->example; line && *line != '\0'; line += strcspn(line, "\n")) {
 		line += line != cmd->example; /* skip the line break */
 		fprintf(out, "%s  %.*s\n", line == cmd->example ? "\nExamples:\n" : "",
 			(int)strcspn(line, "\n"), line);
 	}
+}
+
+void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd, bool all)
+{
+	RFL_AUTO(buf) usage = { .len = 0 };
+	RFL_AUTO(buf) man = { .len = 0 };
+	size_t n = 0, others;
+
+	fprintf(out, "%c%s.\n\nUsage: ", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
+	rfl_buf_puts(&usage, "roofline ");
+	rfl_help_usage(cmd, &usage);
+	put_wrapped(out, rfl_buf_str(&usage), 7, 7);
+	put_examples(out, cmd);
+	if (all && cmd->description) {
+		fputc('\n', out);
+		put_wrapped(out, cmd->description, 0, 0);
+	}
+	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
+		n += !row->hidden;
+	others = put_options(out, "Options", cmd->opts, n > FEW && !all);
+	if (all) {
+		(void)put_options(out, "Common options", rfl_opt_global_rows, false);
+		return;
+	}
+	rfl_help_man_name(cmd, &man);
+	if (others)
+		fprintf(out, "\n%zu more options: roofline %s --help all, or man %s\n", others,
+			cmd->name, rfl_buf_str(&man));
+	else
+		fprintf(out, "\nMore: roofline %s --help all, or man %s\n", cmd->name,
+			rfl_buf_str(&man));
 }
 
 /* @param group  NULL: all commands */
@@ -203,7 +224,7 @@ void rfl_help_overview(FILE *out)
 	put_wrapped(out, rfl_help_about, 0, 0);
 	fputs("\nCommands:\n", out);
 	put_commands(out, NULL);
-	put_options(out, "Common options", rfl_opt_global_rows);
+	(void)put_options(out, "Common options", rfl_opt_global_rows, false);
 	fputs("\nEnvironment:\n", out);
 	for (size_t i = 0; rfl_help_environment[i][0]; i++)
 		put_entry(out, rfl_help_environment[i][0], NAME_COLUMN, rfl_help_environment[i][1]);

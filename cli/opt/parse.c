@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -45,21 +46,19 @@ char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size)
 	const bool real = row->kind == RFL_OPT_REAL;
 	const bool whole = row->kind == RFL_OPT_INT || row->kind == RFL_OPT_INT_LIST;
 	char lo[RFL_NUM_MAX], hi[RFL_NUM_MAX];
-	bool lower = false, upper = false;
+	bool lower = whole && has_lower(row), upper = whole && has_upper(row);
 
+	snprintf(lo, sizeof(lo), "%lld", (long long)row->min);
+	snprintf(hi, sizeof(hi), "%lld", (long long)row->max);
 	if (real) {
 		rfl_num_exact(row->rmin, lo);
 		rfl_num_exact(row->rmax, hi);
 		lower = is_bounded(row);
 		upper = lower && row->rmax >= row->rmin && strcmp(hi, "inf") != 0;
-	} else if (whole) {
-		snprintf(lo, sizeof(lo), "%lld", (long long)row->min);
-		snprintf(hi, sizeof(hi), "%lld", (long long)row->max);
-		lower = has_lower(row);
-		upper = has_upper(row);
 	}
 	if (lower && upper)
-		snprintf(out, out_size, "number from %s to %s", lo, hi);
+		snprintf(out, out_size, "number from %s to %s%s", lo, hi,
+			 row->length ? " points" : "");
 	else if (lower || upper)
 		snprintf(out, out_size, "number of at %s %s", lower ? "least" : "most",
 			 lower ? lo : hi);
@@ -85,8 +84,36 @@ static enum rfl_rc parse_int(const struct rfl_opt *row, const char *text, int64_
 	}
 	/* Report "not a whole number" for 1.5, but not for a whole number that is too large. */
 	whole = rc != RFL_EFORMAT || rfl_num_parse_double(text, row->name, &real, NULL) != RFL_OK;
-	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s%s", row->name, text,
-			whole ? "" : "whole ", rfl_opt_range(row, range, sizeof(range)));
+	return rfl_usage(err, "--%s: '%s' is not a %s%s", row->name, text, whole ? "" : "whole ",
+			 rfl_opt_range(row, range, sizeof(range)));
+}
+
+static enum rfl_rc parse_real(const struct rfl_opt *row, const char *text, double *ret,
+			      struct rfl_err *err)
+{
+	static const struct {
+		const char *name;
+		double points;
+	} units[] = { { "mm", 72 / 25.4 }, { "cm", 72 / 2.54 }, { "in", 72 }, { "pt", 1 } };
+	struct rfl_span number = rfl_span_of(text);
+	char range[128], digits[RFL_NUM_MAX];
+	double value, unit = 1;
+
+	for (size_t i = 0; row->length && i < RFL_ARRAY_LEN(units); i++)
+		if (rfl_span_ends(rfl_span_of(text), units[i].name)) {
+			number.len -= strlen(units[i].name);
+			unit = units[i].points;
+		}
+	(void)rfl_span_copy(rfl_span_trim(number), digits, sizeof(digits));
+	if (rfl_num_parse_double(digits, row->name, &value, NULL) == RFL_OK &&
+	    !(is_bounded(row) && value * unit < row->rmin) &&
+	    !(is_bounded(row) && row->rmax >= row->rmin && value * unit > row->rmax)) {
+		*ret = value * unit;
+		return RFL_OK;
+	}
+	return rfl_usage(err, "--%s: '%s' is not a %s%s", row->name, text,
+			 rfl_opt_range(row, range, sizeof(range)),
+			 row->length ? "; add mm, cm or in for another unit, as in 85mm" : "");
 }
 
 static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, int *ret,
@@ -100,14 +127,14 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, int 
 			return RFL_OK;
 		}
 	}
-	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not valid; %s", row->name, text,
-			rfl_text_advice(text, row->choices, 1, NULL, advice));
+	return rfl_usage(err, "--%s: '%s' is not valid; %s", row->name, text,
+			 rfl_text_advice(text, row->choices, 1, NULL, advice));
 }
 
 static enum rfl_rc list_add(struct rfl_opt_list *list, const char *text, struct rfl_err *err)
 {
 	if (list->n >= LIST_MAX)
-		return rfl_fail(err, RFL_EUSAGE, 0, TOO_MANY, LIST_MAX);
+		return rfl_usage(err, TOO_MANY, LIST_MAX);
 	rfl_reserve(&list->items, &list->cap, list->n + 2);
 	list->items[list->n] = rfl_strdup(text);
 	list->items[++list->n] = NULL;
@@ -144,7 +171,7 @@ static enum rfl_rc add_item(const struct rfl_opt *row, void *member, const char 
 		return rc ? rc : list_add(member, text, err);
 	}
 	if (numbers->n >= LIST_MAX)
-		return rfl_fail(err, RFL_EUSAGE, 0, TOO_MANY, LIST_MAX);
+		return rfl_usage(err, TOO_MANY, LIST_MAX);
 	rc = parse_int(row, text, &value, err);
 	if (rc == RFL_OK) {
 		rfl_reserve(&numbers->items, &numbers->cap, numbers->n + 1);
@@ -157,7 +184,8 @@ static enum rfl_rc add_item(const struct rfl_opt *row, void *member, const char 
 static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char *text,
 			     const char *separators, struct rfl_err *err)
 {
-	char *copy = rfl_strdup(text), *rest = copy, *part;
+	RFL_AUTOFREE char *copy = rfl_strdup(text);
+	char *rest = copy, *part;
 	enum rfl_rc rc = RFL_OK;
 
 	while (rc == RFL_OK && rest) {
@@ -170,17 +198,15 @@ static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char
 		if (*part != '\0')
 			rc = add_item(row, member, part, err);
 		else if (strcmp(separators, ",") == 0) /* defaults may have empty values */
-			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "--%s: '%s' has an empty value; remove a comma", row->name,
-				      text);
+			rc = rfl_usage(err, "--%s: '%s' has an empty value; remove a comma",
+				       row->name, text);
 	}
-	free(copy);
 	return rc;
 }
 
-static bool is_of_files(const struct rfl_opt *row)
+static bool is_of_paths(const struct rfl_opt *row)
 {
-	return row->meta && strcmp(row->meta, "FILE") == 0;
+	return row->meta && (strcmp(row->meta, "FILE") == 0 || strcmp(row->meta, "DIR") == 0);
 }
 
 /* Parse a value, and store it in the member of a row or append it to the list there. */
@@ -188,8 +214,6 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 {
 	void *member = (char *)base + row->offset;
 	enum rfl_rc rc = RFL_OK;
-	char range[128];
-	double value;
 	int index;
 
 	switch (row->kind) {
@@ -199,21 +223,15 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 	case RFL_OPT_INT:
 		return parse_int(row, text, member, err);
 	case RFL_OPT_REAL:
-		if (rfl_num_parse_double(text, row->name, &value, NULL) != RFL_OK ||
-		    (is_bounded(row) && value < row->rmin) ||
-		    (is_bounded(row) && row->rmax >= row->rmin && value > row->rmax))
-			return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s", row->name,
-					text, rfl_opt_range(row, range, sizeof(range)));
-		*(double *)member = value;
-		return RFL_OK;
+		return parse_real(row, text, member, err);
 	case RFL_OPT_TEXT:
 		if (*text == '\0' && !row->may_be_empty)
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--%s: empty value; give one, or leave out the option",
-					row->name);
+			return rfl_usage(err,
+					 "--%s: empty value; give one, or leave out the option",
+					 row->name);
 		if (row->max > 0 && strlen(text) > (size_t)row->max)
-			return rfl_fail(err, RFL_EUSAGE, 0, "--%s: longer than %lld characters",
-					row->name, (long long)row->max);
+			return rfl_usage(err, "--%s: longer than %lld characters", row->name,
+					 (long long)row->max);
 		if (row->choices)
 			rc = find_choice(row, text, &index, err);
 		if (rc == RFL_OK)
@@ -222,8 +240,9 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 	case RFL_OPT_CHOICE:
 		return find_choice(row, text, member, err);
 	case RFL_OPT_LIST:
-	case RFL_OPT_INT_LIST: { /* the name of a file may contain a comma */
-		const bool whole = row->whole || (is_of_files(row) && rfl_file_exists(text));
+	case RFL_OPT_INT_LIST: { /* the name of a file or directory may contain a comma */
+		const bool whole = row->whole || (is_of_paths(row) &&
+						  (rfl_file_exists(text) || rfl_dir_exists(text)));
 
 		return add_items(row, member, text, whole && *text ? "" : ",", err);
 	}
@@ -231,14 +250,20 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 	return rfl_fail(err, RFL_EINVAL, 0, "--%s: invalid kind of option", row->name);
 }
 
+const char *rfl_opt_default(const struct rfl_opt *row)
+{
+	return row->project && !row->found ? rfl_project_usual(row->project) : row->def;
+}
+
 enum rfl_rc rfl_opt_set_default(const struct rfl_opt *row, void *base, struct rfl_err *err)
 {
-	if (!row->def)
+	const char *def = rfl_opt_default(row);
+
+	if (!def)
 		return RFL_OK;
 	if (row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
-		return set(row, base, row->def, err);
-	return add_items(row, (char *)base + row->offset, row->def, *row->def == '\n' ? "\n" : " ,",
-			 err);
+		return set(row, base, def, err);
+	return add_items(row, (char *)base + row->offset, def, *def == '\n' ? "\n" : " ,", err);
 }
 
 void rfl_opt_free(const struct rfl_cmd *cmd, void *args)
@@ -258,28 +283,42 @@ void rfl_opt_free(const struct rfl_cmd *cmd, void *args)
 		list_fini(args);
 }
 
+const char *rfl_opt_text(const struct rfl_opt *row, const void *args, char number[RFL_NUM_MAX])
+{
+	const void *at = (const char *)args + row->offset;
+
+	switch (row->kind) {
+	case RFL_OPT_FLAG:
+		return *(const bool *)at ? "on" : "off";
+	case RFL_OPT_TEXT:
+		return *(const char *const *)at;
+	case RFL_OPT_CHOICE:
+		return row->choices[*(const int *)at - row->first];
+	case RFL_OPT_INT:
+		(void)snprintf(number, RFL_NUM_MAX, "%" PRId64, *(const int64_t *)at);
+		return number;
+	case RFL_OPT_REAL:
+		return rfl_num_exact(*(const double *)at, number);
+	default:
+		return NULL;
+	}
+}
+
 void rfl_opt_write(const struct rfl_cmd *cmd, const void *args, struct rfl_buf *out)
 {
 	rfl_buf_printf(out, "roofline %s", cmd->name);
 	for (const struct rfl_opt *row = cmd->opts; row->name; row++) {
-		const void *at = (const char *)args + row->offset;
-		const struct rfl_opt_list *list = at;
-		const char *text = NULL, *def = row->def;
+		const struct rfl_opt_list *list = (const void *)((const char *)args + row->offset);
 		char number[RFL_NUM_MAX], exact[RFL_NUM_MAX];
-		struct rfl_buf items = { .len = 0 };
+		const char *text = rfl_opt_text(row, args, number), *def = rfl_opt_default(row);
+		RFL_AUTO(buf) items = { .len = 0 };
 		double value;
 
-		if (row->kind == RFL_OPT_FLAG && *(const bool *)at)
-			rfl_buf_printf(out, " --%s", row->name);
-		else if (row->kind == RFL_OPT_TEXT)
-			text = *(const char *const *)at;
-		else if (row->kind == RFL_OPT_CHOICE)
-			text = row->choices[*(const int *)at - row->first];
-		else if (row->kind == RFL_OPT_INT &&
-			 snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at) > 0)
-			text = number;
-		else if (row->kind == RFL_OPT_REAL)
-			text = rfl_num_exact(*(const double *)at, number);
+		if (row->kind == RFL_OPT_FLAG) {
+			if (strcmp(text, "on") == 0)
+				rfl_buf_printf(out, " --%s", row->name);
+			continue;
+		}
 		if (row->kind == RFL_OPT_REAL && def &&
 		    rfl_num_parse_double(def, row->name, &value, NULL) == RFL_OK)
 			def = rfl_num_exact(value, exact);
@@ -291,20 +330,24 @@ void rfl_opt_write(const struct rfl_cmd *cmd, const void *args, struct rfl_buf *
 			rfl_buf_printf(out, " --%s ", row->name);
 			rfl_text_shell_word(text, out);
 		}
-		rfl_buf_fini(&items);
 	}
 }
 
 /* ---- rows ---- */
 
-#define OPT(member, ...) RFL_OPT(struct rfl_opt_globals, FLAG, member, __VA_ARGS__)
+#define OPT(kind, member, ...) RFL_OPT(struct rfl_opt_globals, kind, member, __VA_ARGS__)
+
+/* In the order of enum rfl_help. */
+static const char *const pages[] = { "short", "all", NULL };
 
 const struct rfl_opt rfl_opt_global_rows[] = {
-	OPT(help, .letter = 'h', .name = "help", .help = "show this page"),
-	OPT(quiet, .letter = 'q', .name = "quiet", .help = "print only error messages"),
-	OPT(verbose, .letter = 'v', .name = "verbose",
+	OPT(CHOICE, help, .letter = 'h', .name = "help", .meta = "[PAGE]", .choices = pages,
+	    .first = RFL_HELP_SHORT, .bare = "short",
+	    .help = "show the main options; all: everything"),
+	OPT(FLAG, quiet, .letter = 'q', .name = "quiet", .help = "print only error messages"),
+	OPT(FLAG, verbose, .letter = 'v', .name = "verbose",
 	    .help = "print more messages on standard error"),
-	OPT(version, .name = "version", .help = "print the version"),
+	OPT(FLAG, version, .name = "version", .help = "print the version"),
 	{ .name = NULL },
 };
 
@@ -375,7 +418,8 @@ static struct slot *find_long(struct parser *p, const char *name, bool *negated)
 			return s;
 	}
 	for (struct slot *s = p->slots; s < p->slots + p->nslots; s++)
-		if (rfl_opt_same_name(name, s->row->name))
+		if (rfl_opt_same_name(name, s->row->name) || /* --arch also takes a file */
+		    (strcmp(name, "net") == 0 && strcmp(s->row->name, "arch") == 0))
 			return s;
 	return NULL;
 }
@@ -404,23 +448,28 @@ static enum rfl_rc unknown_long(const struct parser *p, const char *name)
 	const bool negated = strncmp(name, "no-", 3) == 0;
 	const char *near = negated ? nearest_name(p, name + 3, true) : NULL,
 		   *no = near ? "no-" : "";
-	const struct rfl_cmd *cmd;
+	const struct rfl_cmd *cmd = p->cmd;
+	struct rfl_span rest = rfl_span_of(cmd && cmd->operands ? cmd->operands : ""), word;
 
+	while (rfl_span_next_word(&rest, &word))
+		if (word.len == strlen(name) && strncasecmp(word.at, name, word.len) == 0)
+			return rfl_usage(
+				p->err, "--%s is not an option; it is an operand: 'roofline %s %s'",
+				name, cmd->name, cmd->operands);
 	for (size_t i = 0; (cmd = rfl_cmd_at(i)) && !cmd->hidden; i++)
 		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
 			if (!row->hidden && strcmp(row->name, name) == 0)
-				return rfl_fail(p->err, RFL_EUSAGE, 0,
-						"--%s is an option of 'roofline %s', not of %s; "
-						"leave it out",
-						name, cmd->name,
-						p->cmd ? p->cmd->name : "the program");
+				return rfl_usage(p->err,
+						 "--%s is an option of 'roofline %s', not of %s; "
+						 "leave it out",
+						 name, cmd->name,
+						 p->cmd ? p->cmd->name : "the program");
 	near = near ? near : nearest_name(p, name, false);
 	if (near)
-		return rfl_fail(p->err, RFL_EUSAGE, 0,
-				"--%s is not an option; did you mean --%s%s?", name, no, near);
-	return rfl_fail(p->err, RFL_EUSAGE, 0,
-			"--%s is not an option; run 'roofline %s%s--help' for a list", name,
-			p->cmd ? p->cmd->name : "", p->cmd ? " " : "");
+		return rfl_usage(p->err, "--%s is not an option; did you mean --%s%s?", name, no,
+				 near);
+	return rfl_usage(p->err, "--%s is not an option; run 'roofline %s%s--help%s' for a list",
+			 name, p->cmd ? p->cmd->name : "", p->cmd ? " " : "", p->cmd ? " all" : "");
 }
 
 static enum rfl_rc unknown_letter(const struct parser *p, const char *word, const char *letter)
@@ -428,12 +477,20 @@ static enum rfl_rc unknown_letter(const struct parser *p, const char *word, cons
 	const char *near = NULL;
 
 	if (*letter < ' ' || *letter > '~') /* a byte of a multi-byte character */
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is not an option; leave it out", word);
+		return rfl_usage(p->err, "%s is not an option; leave it out", word);
 	if (letter == word + 1 && letter[1]) /* -batch-size instead of --batch-size */
 		near = nearest_name(p, letter, false);
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "-%c is not an option%s%s%s", *letter,
-			near ? "; did you mean --" : "; leave it out", near ? near : "",
-			near ? "?" : "");
+	return rfl_usage(p->err, "-%c is not an option%s%s%s", *letter,
+			 near ? "; did you mean --" : "; leave it out", near ? near : "",
+			 near ? "?" : "");
+}
+
+static bool is_choice(const struct rfl_opt *row, const char *word)
+{
+	for (size_t i = 0; row->choices && row->choices[i]; i++)
+		if (strcmp(row->choices[i], word) == 0)
+			return true;
+	return false;
 }
 
 /* Reject an operand of a command without operands, and name the option that was probably meant: the
@@ -442,25 +499,25 @@ static enum rfl_rc stray_word(const struct parser *p, const char *word)
 {
 	const struct slot *meant = NULL;
 
+	if (p->last && p->last->row->kind == RFL_OPT_TEXT && p->last->row->meta &&
+	    strcmp(p->last->row->meta, "DIR") == 0)
+		return rfl_usage(p->err, "'%s': --%s takes one directory", word,
+				 p->last->row->name);
 	if (p->last && p->last->row->kind == RFL_OPT_TEXT)
-		return rfl_fail(p->err, RFL_EUSAGE, 0,
-				"'%s': --%s takes one word; quote it, as in --%s '%s %s'", word,
-				p->last->row->name, p->last->row->name, p->last->text, word);
+		return rfl_usage(p->err, "'%s': --%s takes one word; quote it, as in --%s '%s %s'",
+				 word, p->last->row->name, p->last->row->name, p->last->text, word);
 	for (const struct slot *s = p->slots; s < p->slots + p->nslots; s++) {
 		if (s->row->hidden)
 			continue;
-		for (size_t i = 0; s->row->choices && s->row->choices[i]; i++)
-			if (strcmp(s->row->choices[i], word) == 0 &&
-			    (!meant || !meant->row->choices))
-				meant = s;
+		if (is_choice(s->row, word) && (!meant || !meant->row->choices))
+			meant = s;
 		if ((s->row->main || s->row->required) && !meant)
 			meant = s;
 	}
 	if (meant)
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s': %s takes no operands; use --%s %s",
-				word, p->cmd->name, meant->row->name, word);
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s': %s takes no operands; leave it out", word,
-			p->cmd->name);
+		return rfl_usage(p->err, "'%s': %s takes no operands; use --%s %s", word,
+				 p->cmd->name, meant->row->name, word);
+	return rfl_usage(p->err, "'%s': %s takes no operands; leave it out", word, p->cmd->name);
 }
 
 /* ---- parsing ---- */
@@ -472,14 +529,15 @@ static enum rfl_rc give(struct parser *p, struct slot *slot, const char *value)
 
 	p->open = p->last = NULL;
 	if (!value && row->bare) { /* the next word may be the value */
-		const bool alone =
-			p->cmd->operands || p->next >= p->argc || p->argv[p->next][0] == '-';
+		const char *next = p->next < p->argc ? p->argv[p->next] : "-";
+		const bool page = row == rfl_opt_global_rows && is_choice(row, next);
+		const bool alone = *next == '-' || ((!p->cmd || p->cmd->operands) && !page);
 
 		value = alone ? row->bare : p->argv[p->next++];
 	} else if (!value) {
 		if (p->next >= p->argc || strncmp(p->argv[p->next], "--", 2) == 0)
-			return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s needs a value; use --%s %s",
-					row->name, row->name, row->meta ? row->meta : "VALUE");
+			return rfl_usage(p->err, "--%s needs a value; use --%s %s", row->name,
+					 row->name, row->meta ? row->meta : "VALUE");
 		value = p->argv[p->next++];
 		if (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST)
 			p->open = slot;
@@ -500,19 +558,16 @@ static enum rfl_rc take_long(struct parser *p, const char *word)
 	char name[256];
 	bool negated;
 	struct slot *slot;
-	enum rfl_rc rc;
 
 	(void)snprintf(name, sizeof(name), "%.*s", len < sizeof(name) ? (int)len : 200, word);
 	slot = find_long(p, name, &negated);
 	if (!slot)
-		rc = unknown_long(p, name);
-	else if (slot->row->kind != RFL_OPT_FLAG)
-		rc = give(p, slot, value);
-	else if (value)
-		rc = rfl_fail(p->err, RFL_EUSAGE, 0, "--%s takes no value; leave it out", name);
-	else
-		rc = give(p, slot, negated ? "off" : "on");
-	return rc;
+		return unknown_long(p, name);
+	if (slot->row->kind != RFL_OPT_FLAG)
+		return give(p, slot, value);
+	if (value)
+		return rfl_usage(p->err, "--%s takes no value; leave it out", name);
+	return give(p, slot, negated ? "off" : "on");
 }
 
 /* Take "-q", "-qv", "-i7" or the two words "-i 7". */
@@ -551,8 +606,7 @@ static bool take_options(struct parser *p, enum rfl_rc *rc)
 	return false;
 }
 
-/* Whether an option in row->needs is on the command line, or has the value: "train", "mode=train".
- */
+/* Whether an option is on the command line, or has the value: "train", "mode=train". */
 static bool is_used(const struct parser *p, struct rfl_span word)
 {
 	const size_t len = rfl_span_find(word, "=");
@@ -578,9 +632,8 @@ static enum rfl_rc check_others(const struct parser *p, const struct rfl_opt *ro
 	while (rfl_span_next_word(&rest, &name))
 		for (size_t i = 0; i < p->nslots; i++)
 			if (p->slots[i].seen && rfl_span_is(name, p->slots[i].row->name))
-				return rfl_fail(p->err, RFL_EUSAGE, 0,
-						"--%s and --%s cannot be used together", row->name,
-						p->slots[i].row->name);
+				return rfl_usage(p->err, "--%s and --%s cannot be used together",
+						 row->name, p->slots[i].row->name);
 	rest = rfl_span_of(row->needs ? row->needs : "");
 	while (needs && rfl_span_next_word(&rest, &name))
 		needs = !is_used(p, name);
@@ -588,23 +641,55 @@ static enum rfl_rc check_others(const struct parser *p, const struct rfl_opt *ro
 		return RFL_OK;
 	rest = rfl_span_of(row->needs);
 	(void)rfl_span_next_word(&rest, &name);
-	return rfl_fail(p->err, RFL_EUSAGE, 0,
-			"--%s has no effect without --%.*s; add it, or leave out --%s", row->name,
-			RFL_SPAN_ARG(name), row->name);
+	return rfl_usage(p->err, "--%s has no effect without --%.*s; add it, or leave out --%s",
+			 row->name, RFL_SPAN_ARG(name), row->name);
 }
 
-/* Set an option that is not on the command line to the project's value or the default. */
-static enum rfl_rc complete(const struct slot *s, struct rfl_project *project, struct rfl_err *err)
+/* The default of an option in the log directory of the study that is used as a matrix:
+ * "study/logs/metrics.csv" for "logs/metrics.csv". NULL: none. */
+static const char *default_of_study(const struct parser *p, const struct rfl_opt *row,
+				    const struct rfl_opt_list *operands, struct rfl_arena *arena)
+{
+	const bool has_file = operands && operands->n && rfl_cmd_in_group(p->cmd, "matrix");
+	const char *file = has_file ? operands->items[0] : NULL, *logs;
+
+	for (const struct slot *s = p->slots; s < p->slots + p->nslots; s++)
+		if (s->seen && strcmp(s->row->name, "matrix") == 0)
+			file = s->text;
+	logs = file ? rfl_study_logs(file, arena) : NULL;
+	return logs ? rfl_project_below("log_dir", logs, row->project, arena) : NULL;
+}
+
+/* The default of an option in the study, else in the project; NULL: none. */
+static enum rfl_rc default_of_project(const struct parser *p, const struct rfl_opt *row,
+				      const struct rfl_opt_list *operands,
+				      struct rfl_project *project, const char **ret,
+				      struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	if (!(*ret = default_of_study(p, row, operands, project->arena)))
+		rc = rfl_project_path(project, row->project, ret, err);
+	if (row->found && *ret && !rfl_project_has(row->project, *ret, project->arena))
+		*ret = NULL;
+	return rc;
+}
+
+/* Set an option that is not on the command line to its default. */
+static enum rfl_rc complete(const struct parser *p, const struct slot *s,
+			    const struct rfl_opt_list *operands, struct rfl_project *project,
+			    struct rfl_err *err)
 {
 	const struct rfl_opt *row = s->row;
-	const bool file = is_of_files(row);
+	struct rfl_span rest = rfl_span_of(row->unless ? row->unless : ""), name;
 	const char *value = NULL;
 	enum rfl_rc rc = RFL_OK;
 
-	if (project && row->meta && !row->no_project && (row->kind == RFL_OPT_TEXT || file))
-		rc = rfl_project_value(
-			project, file && strcmp(row->name, "env") == 0 ? "env FILE" : row->name,
-			&value, err);
+	while (rfl_span_next_word(&rest, &name))
+		if (is_used(p, name))
+			return RFL_OK;
+	if (project && row->project)
+		rc = default_of_project(p, row, operands, project, &value, err);
 	if (rc)
 		return rc;
 	if (value && row->kind == RFL_OPT_LIST) /* one path, also with a comma */
@@ -612,15 +697,15 @@ static enum rfl_rc complete(const struct slot *s, struct rfl_project *project, s
 	if (value)
 		return set(row, s->base, value, err);
 	if (row->required)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required: %s", row->name,
-				row->meta ? row->meta : "", row->help ? row->help : "");
+		return rfl_usage(err, "--%s %s is required: %s", row->name,
+				 row->meta ? row->meta : "", row->help ? row->help : "");
 	return rfl_opt_set_default(row, s->base, err);
 }
 
 enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
 			  struct rfl_opt_globals *globals, struct rfl_err *err)
 {
-	struct rfl_opt_globals ignored = { .help = false };
+	struct rfl_opt_globals ignored = { .help = RFL_HELP_NONE };
 	struct rfl_opt_list *operands = cmd->operands ? args : NULL;
 	struct rfl_span rest = rfl_span_of(cmd->operands ? cmd->operands : ""), word;
 	size_t least = 0, most = 0; /* number of operands */
@@ -628,6 +713,10 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 	struct parser p;
 	enum rfl_rc rc = RFL_OK;
 
+	const bool is_command = cmd->operands && strncmp(cmd->operands, "-- ", 3) == 0;
+
+	if (is_command)
+		(void)rfl_span_next_word(&rest, &word);
 	while (rfl_span_next_word(&rest, &word)) {
 		optional = optional || word.at[0] == '[';
 		least += !optional;
@@ -647,24 +736,29 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 			rc = set(p.open->row, p.open->base, text, err);
 		else if (!operands)
 			rc = stray_word(&p, text);
-		else if (*text == '\0')
-			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "empty operand: %s accepts %s; leave it out", cmd->name,
-				      cmd->operands);
+		else if (*text == '\0' && !is_command)
+			rc = rfl_usage(err, "empty operand; %s accepts %s", cmd->name,
+				       cmd->operands);
 		else if (operands->n >= most)
-			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "unexpected operand '%s': %s accepts only %s", text,
-				      cmd->name, cmd->operands);
+			rc = rfl_usage(err, "unexpected operand '%s': %s accepts only %s", text,
+				       cmd->name, cmd->operands);
 		else
 			rc = list_add(operands, text, err);
+		ended = ended || is_command;
 	}
 	if (globals->help || globals->version)
 		return rc;
+	if (is_command && globals->project) /* nothing is printed before the command ends */
+		globals->project->announced = true;
 	for (const struct slot *s = p.slots; rc == RFL_OK && s < p.slots + p.nslots; s++)
-		rc = s->seen ? check_others(&p, s->row) : complete(s, globals->project, err);
+		rc = s->seen ? check_others(&p, s->row)
+			     : complete(&p, s, operands, globals->project, err);
 	if (rc == RFL_OK && operands && operands->n < least)
-		rc = rfl_fail(err, RFL_EUSAGE, 0, "%s is missing; usage: roofline %s %s",
-			      operands->n ? "an operand" : cmd->operands, cmd->name, cmd->operands);
+		rc = rfl_usage(err, "%s is missing; usage: roofline %s %s",
+			       operands->n  ? "an operand"
+			       : is_command ? "COMMAND"
+					    : cmd->operands,
+			       cmd->name, cmd->operands);
 	return rc;
 }
 
