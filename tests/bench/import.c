@@ -2,7 +2,7 @@
  * import.c - for import.sh: a reader to compare with, and the time of a command.
  *
  *   bench_import libcsv FILE       cut into fields by libcsv, and nothing else
- *   bench_import run COMMAND...    its wall time, processor time and peak memory
+ *   bench_import run COMMAND...    its wall time, CPU time and peak memory
  */
 #include <csv.h>
 #include <stdio.h>

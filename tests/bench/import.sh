@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Reading large files of ncu: `roofline counters import` against libcsv, which only cuts them into
 # fields, and against pandas where it is installed; in turns, medians of ROUNDS (7). Each line is the
-# wall time and the processor time in seconds, and the peak memory in MiB, of a whole process.
+# wall time and the CPU time in seconds, and the peak memory in MiB, of a whole process.
 # Usage: [PYTHON=python3] tests/bench/import.sh [BUILD_DIR]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A ledger of ROWS (100000) runs: what `roofline summary`, `compare` and `points` take for it, as whole processes; medians
 # of ROUNDS (5), in turns with wc, which only reads the bytes, and with pandas where it is installed.
-# Then what a run costs that adds a row to it, against one in a folder of its own; the first of them makes the
+# Then what a run costs that adds a row to it, against one in a directory of its own; the first of them makes the
 # mirror, and is not counted.
 # The ledger has every column of this version, and a value wherever a run on a GPU has one.
 # Usage: [PYTHON=python3] [ROWS=100000] tests/bench/ledger.sh [BUILD_DIR]
@@ -57,7 +57,7 @@ awk -v rows="$rows" '
         printf "%s%s", name[i] in real ? sprintf("%.15g", step * i / 7) : value[name[i]], i < n ? "," : "\n"
       }
     }
-  }' docs/formats.md > "$work/metrics.csv"
+  }' docs/reference/formats.md > "$work/metrics.csv"
 printf '%s rows, %s columns, %s MB\n' "$rows" "$(head -1 "$work/metrics.csv" | tr ',' '\n' | wc -l)" \
   "$(($(stat -c %s "$work/metrics.csv") / 1000000))"
 
@@ -65,7 +65,7 @@ awk 'BEGIN { printf "{"; for (i = 0; i < 10; i++) printf "%s\"env%d\": {\"peak_g
 
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-# seconds COMMAND...: wall, processor time and peak MiB of a whole process
+# seconds COMMAND...: wall, CPU time and peak MiB of a whole process
 seconds() { /usr/bin/env time -f '%e %U %S %M' "$@" 2>&1 >/dev/null | tail -1 | awk '{ print $1, $2 + $3, $4 / 1024 }'; }
 
 sides="summary csv compare points wc"

@@ -1,9 +1,9 @@
 /*
- * loader.c - one batch of a folder per line of standard input, made by one thread: read, decoded,
- * cropped, resized, flipped, laid out, and normalised to floats as an engine does it. Its processor
- * time in ms goes to standard output.
+ * loader.c - one batch of a directory per line of standard input, made by one thread: read,
+ * decoded, cropped, resized, flipped, laid out, and normalised to floats as an engine does it. Its
+ * CPU time in ms goes to standard output.
  *
- * usage: bench_loader FOLDER BATCH
+ * usage: bench_loader Directory BATCH
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	int64_t n;
 
 	if (argc != 3 || rfl_num_parse_int(argv[2], "BATCH", &n, NULL) || n < 1 || n > 4096) {
-		fputs("usage: bench_loader FOLDER BATCH\n", stderr);
+		fputs("usage: bench_loader Directory BATCH\n", stderr);
 		return 2;
 	}
 	spec.dir = argv[1];

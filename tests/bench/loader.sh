@@ -2,7 +2,7 @@
 # The loader against torchvision's transforms on Pillow, one thread each: ImageFolder, JPEG decode,
 # RandomResizedCrop(224), flip, to floats, normalise, batch. The files are make_imagefolder's, of the
 # sizes of ImageNet, quality 90, 4:2:0. Both sides take turns batch by batch, in processes of their
-# own; what counts is processor time, so that other work on the machine disturbs little, and the
+# own; what counts is CPU time, so that other work on the machine disturbs little, and the
 # ratio is the median over pairs of neighbouring batches. The files lie in the page cache.
 #
 #   tests/bench/loader.sh [--build DIR] [--python PYTHON] [--steps N] [--batch N] [FOLDER]

@@ -2,9 +2,9 @@
 """Two programs that do a step per line take turns, so that a drift of the machine meets both.
 
 usage: lockstep.py STEPS WARMUP -- COMMAND... -- COMMAND...
-A step has the times of its parts (forward; forward and backward; the step) in ms, their processor times and a
+A step has the times of its parts (forward; forward and backward; the step) in ms, their CPU times and a
 loss; or one time only. Prints a line for each part: its name, the median of either program, the median over
-pairs of steps of first / second, the quartiles of that ratio, and the median ratio of processor times if there
+pairs of steps of first / second, the quartiles of that ratio, and the median ratio of CPU times if there
 are any. Both must have the same number of parameters, if they print it, and the same losses."""
 import statistics
 import subprocess

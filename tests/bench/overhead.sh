@@ -24,6 +24,6 @@ hyperfine --shell=none --warmup 2 --runs 15 --style basic --export-csv "$logs/ti
 
 # command,mean,stddev,median,user,system,min,max
 awk -F, 'NR > 1 { median[$1] = $4; cpu[$1] = $5 + $6; least[$1] = $7 }
-  END { printf "run less load: median %.3f s, of the fastest %.3f s, of processor time %.3f s\n",
+  END { printf "run less load: median %.3f s, of the fastest %.3f s, of CPU time %.3f s\n",
         median["run"] - median["load"], least["run"] - least["load"], cpu["run"] - cpu["load"] }' \
 	"$logs/times.csv"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What `roofline plot` takes for many points: those of tests/data/plot/points.csv in turns, each with another
-# batch, rate and intensity; processor time, median of ROUNDS (5) whole processes, that of reading the points included.
+# batch, rate and intensity; CPU time, median of ROUNDS (5) whole processes, that of reading the points included.
 # Usage: [POINTS="1000 5000 10000"] tests/bench/plot.sh [BUILD_DIR]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -116,7 +116,7 @@ static enum rfl_rc open_bench(struct bench *b, char **argv, struct rfl_err *err)
 
 #define PARTS 3 /* forward, backward, update */
 
-/* A moment, and the processor time used until then. */
+/* A moment, and the CPU time used until then. */
 struct mark {
 	double ms, cpu_ms;
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The loading that ours is compared with: torchvision's ImageFolder and transforms on Pillow, one
-thread. A batch per line on standard input, its processor time in ms on standard output.
+thread. A batch per line on standard input, its CPU time in ms on standard output.
 
 usage: torch_loader.py FOLDER BATCH"""
 import sys

@@ -5,7 +5,7 @@ in memory; forward and loss under autocast where the precision is one of 16 bits
 
 The first line of its output is "ready", the version and the number of parameters. For each line on
 standard input it does a step and prints the times in ms at which forward, backward and update ended,
-the processor times at which they did, and the loss of a language model (nan for other networks, whose
+the CPU times at which they did, and the loss of a language model (nan for other networks, whose
 weights differ).
 
 usage: torch_loop.py MODEL BATCH nchw|nhwc|composed|naive|sdpa THREADS fp32|bf16 CONTEXT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Training throughput of the torch engine against the same loop in Python on the same libtorch. Both
 # sides take turns step by step, in processes of their own; the ratio is the median over pairs of
-# neighbouring steps, so that noise which lasts longer than a step meets both. The ratio of processor
+# neighbouring steps, so that noise which lasts longer than a step meets both. The ratio of CPU
 # times, with --threads 1, is also stable while other programs run.
 #
 #   tests/bench/training.sh [--build DIR] [--python PYTHON] [--steps N] [--threads N] [CASE...]
@@ -52,7 +52,7 @@ for one in "${cases[@]}"; do
     printf "$row" "$model" "$batch" "$form" "$precision" "$part" "$a" "$b" "$ratio" "$low - $high" "$cpu"
   done <<<"$parts"
 done
-echo "ratio: throughput of roofline over that of Python, CPU: by processor time; $threads threads," \
+echo "ratio: throughput of roofline over that of Python, CPU: by CPU time; $threads threads," \
   "$steps pairs of steps," \
   "torch $("$python" -c 'import torch; print(torch.__version__)')"
 exit $failed

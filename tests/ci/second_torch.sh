@@ -25,7 +25,7 @@ torch=$("$venv/bin/python" -c 'import os, torch; print(os.path.dirname(torch.__f
 
 generator=()
 command -v ninja >/dev/null && generator=(-G Ninja)
-cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRFL_WERROR=ON \
+cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DRFL_WERROR=ON \
   -DRFL_TORCH=ON -DCMAKE_PREFIX_PATH="$torch"
 cmake --build "$build" --target engine_tests
 

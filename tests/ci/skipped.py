@@ -6,8 +6,12 @@ usage: skipped.py TESTS.xml      of ctest --output-junit
 import sys
 import xml.etree.ElementTree
 
+try:
+    tests = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
+except (OSError, xml.etree.ElementTree.ParseError) as error:
+    sys.exit("which tests were skipped is not known: %s" % error)
 reasons = {}
-for case in xml.etree.ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
+for case in tests.iter("testcase"):
     if case.find("skipped") is None:
         continue
     lines = [line.strip() for line in (case.findtext("system-out") or "").splitlines() if line.strip()]

@@ -20,7 +20,7 @@ fail() {
 	bad=1
 }
 
-# The command in a folder of good files, then again with failures in a copy of them. In every second run its files
+# The command in a directory of good files, then again with failures in a copy of them. In every second run its files
 # exist already.
 check() {
 	cd "$dir/good" || exit

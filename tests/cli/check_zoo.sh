@@ -1,6 +1,6 @@
 #!/bin/sh
-# The table of docs/appendix/zoo.md, between its two marks, must be what the program counts.
-#   check_zoo.sh [--update] ROOFLINE docs/appendix/zoo.md
+# The table of docs/reference/zoo.md, between its two marks, must be what the program counts.
+#   check_zoo.sh [--update] ROOFLINE docs/reference/zoo.md
 set -u
 update=
 [ "$1" = --update ] && update=yes && shift
@@ -59,5 +59,5 @@ if [ -n "$update" ]; then
 	exit
 fi
 diff -u "$page" "$made/page" && exit 0
-echo "docs/appendix/zoo.md is not up to date: cmake --build <build> --target cli-update" >&2
+echo "docs/reference/zoo.md is not up to date: cmake --build <build> --target cli-update" >&2
 exit 1

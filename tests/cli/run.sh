@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs command line cases; see README.md in this folder.
+# Runs command line cases; see README.md in this directory.
 #
 #   run.sh --roofline PATH [--data DIR] [--update] CASE...
 #

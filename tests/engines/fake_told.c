@@ -43,6 +43,12 @@ enum rfl_rc fake_misbehave(const char *place, int n, struct rfl_err *err)
 		_exit(9);
 	while (strcmp(action, "hang") == 0)
 		pause();
+	if (strcmp(action, "wait") == 0) { /* for a writer of the FIFO */
+		FILE *gate = fopen(getenv("RFL_FAKE_GATE"), "re");
+
+		if (gate)
+			(void)fclose(gate);
+	}
 	if (strcmp(action, "edevmem") == 0)
 		return rfl_fail(err, RFL_EDEVMEM, 0, "fake: no memory left for 7 GiB");
 	if (strcmp(action, "fail") == 0)

@@ -1,7 +1,7 @@
 /*
  * fake_world.c - the meeting of several fake engines: at every call each rank writes its numbers to
- * a file <folder>/<world>.<call>.<rank> and waits for the files of the others. The world is the port, or the
- * inode of the file in which processes of one machine meet.
+ * a file <directory>/<world>.<call>.<rank> and waits for the files of the others. The world is the
+ * port, or the inode of the file in which processes of one machine meet.
  */
 #include "tests/engines/fake_world.h"
 

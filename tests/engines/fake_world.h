@@ -1,4 +1,4 @@
-/* Several fake engines: they leave each other files in the folder RFL_FAKE_WORLD. */
+/* Several fake engines: they leave each other files in the directory RFL_FAKE_WORLD. */
 #ifndef RFL_TESTS_FAKE_WORLD_H
 #define RFL_TESTS_FAKE_WORLD_H
 

@@ -196,7 +196,7 @@ int cuptiProfilerGetCounterAvailability(struct rfl_cupti_availability *p)
 		return RFL_CUPTI_PARAMETER_SIZE;
 	if (p->image)
 		memset(p->image, 0xa5, size);
-	p->size = size;
+	p->size = fake_size(__func__, size);
 	return RFL_CUPTI_SUCCESS;
 }
 
@@ -251,7 +251,8 @@ int cuptiRangeProfilerGetCounterDataSize(struct rfl_cupti_data_size *p)
 	REQUIRE_OBJECT();
 	if (p->n == 0 || p->max_nodes < p->max_ranges)
 		return RFL_CUPTI_INVALID_PARAMETER;
-	p->size = sizeof(struct fake_data) + p->max_ranges * sizeof(struct fake_range);
+	p->size = fake_size(__func__,
+			    sizeof(struct fake_data) + p->max_ranges * sizeof(struct fake_range));
 	return RFL_CUPTI_SUCCESS;
 }
 

@@ -218,7 +218,7 @@ int cuptiProfilerHostConfigAddMetrics(struct rfl_cupti_host_add_metrics *p)
 	return RFL_CUPTI_SUCCESS;
 }
 
-/* SASS counters are a pass of their own, data types of the matrix units one each, as a rule. */
+/* SASS counters are a pass of their own, data types of the Tensor Cores one each, as a rule. */
 static size_t passes_of(const struct rfl_cupti_host_object *h)
 {
 	size_t sass = 0, types = 0, others = 0;
@@ -245,7 +245,7 @@ int cuptiProfilerHostGetConfigImageSize(struct rfl_cupti_host_config_size *p)
 		if (h->has_image && is_listed("unavailable", h->metrics[i]))
 			return RFL_CUPTI_NOT_SUPPORTED;
 	FORWARD(host_config_size);
-	p->size = sizeof(struct fake_config);
+	p->size = fake_size(__func__, sizeof(struct fake_config));
 	return h->n ? RFL_CUPTI_SUCCESS : RFL_CUPTI_UNKNOWN;
 }
 

@@ -6,6 +6,7 @@
 #define RFL_TESTS_FAKE_CUPTI_IMPL_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "profile/cupti/api.h"
@@ -33,6 +34,16 @@ extern struct fake_script fake_cupti_script;
 				     p->struct_size);                                     \
 		return RFL_CUPTI_INVALID_PARAMETER;                                       \
 	} while (0)
+
+/* The size that a call asks for: "huge=CALL" makes it larger than any memory. */
+static inline size_t fake_size(const char *call, size_t size)
+{
+	char huge[FAKE_VALUE_MAX];
+
+	return fake_script_text(&fake_cupti_script, "huge", huge) && strcmp(huge, call) == 0
+		       ? SIZE_MAX / 2
+		       : size;
+}
 
 /* A configuration of our own; a forwarded one has no such head. */
 #define FAKE_CONFIG_MAGIC 0x47464346u

@@ -217,9 +217,13 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, rfl_nvml_device *out)
 
 int nvmlDeviceGetName(rfl_nvml_device device, char *out, unsigned size)
 {
+	char name[FAKE_VALUE_MAX];
 	int n, code = enter(__func__, &n);
 
-	snprintf(out, size, "Fake GPU %u", device->index);
+	if (fake_script_text(&script, "name", name))
+		snprintf(out, size, "%s", name);
+	else
+		snprintf(out, size, "Fake GPU %u", device->index);
 	return code;
 }
 

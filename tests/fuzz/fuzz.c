@@ -56,7 +56,7 @@ static void remove_file(void)
 	(void)unlink(path);
 }
 
-/* In memory where the system has such a folder: thousands of inputs a second. */
+/* In memory where the system has such a directory: thousands of inputs a second. */
 static void make_file(void)
 {
 	static const char *const folders[] = { "/dev/shm", "/tmp" };

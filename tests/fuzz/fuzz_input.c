@@ -7,7 +7,7 @@
 
 static size_t window_size;
 #define RFL_INPUT_WINDOW window_size
-#include "profile/import/input.c"
+#include "base/input.c"
 
 struct plain {
 	const char *text;

@@ -1,5 +1,5 @@
-/* The path of an image of a folder: header, the part that a crop needs, resize. Images of more than
- * a quarter of a megapixel are left out, to be quick. */
+/* The path of an image of a directory: header, the part that a crop needs, resize. Images of more
+ * than a quarter of a megapixel are left out, to be quick. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -18,8 +18,8 @@ static enum rfl_rc append(const char *path, struct rfl_err *err)
 	rfl_ledger_row_init(&row);
 	row.schema_version = RFL_LEDGER_SCHEMA;
 	row.batch = 4;
-	FUZZ_ASSERT(rfl_field_set(&row.run_id, "fuzz-run", err) == RFL_OK);
-	FUZZ_ASSERT(rfl_field_set(&row.version, "0.1.0", err) == RFL_OK);
+	rfl_field_set(&row.run_id, "fuzz-run");
+	rfl_field_set(&row.version, "0.1.0");
 	rc = rfl_ledger_append(path, &row, err);
 	rfl_ledger_row_fini(&row);
 	return rc;

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < m->ncells; i++)
 			check_cell(m, i);
 		if (m->ncells < 1000) {
-			FUZZ_ASSERT(rfl_matrix_cover(m, NULL, &cover, &err) == RFL_OK);
+			rfl_matrix_cover(m, NULL, &cover);
 			FUZZ_ASSERT(cover.missing == m->ncells * (size_t)m->repeats);
 			rfl_matrix_coverage_fini(&cover);
 		}

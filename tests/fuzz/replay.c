@@ -1,4 +1,4 @@
-/* replay.c - runs a fuzz target on files and on all files of folders. */
+/* replay.c - runs a fuzz target on files and on all files of directories. */
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Folders in it are left out. */
+/* Directories in it are left out. */
 static int replay_folder(const char *path, int *ran)
 {
 	DIR *dir = opendir(path);

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The torch engine on a machine with a GPU: results against the golden files, what must be equal,
+# The torch engine on a machine with a GPU: results against the reference files, what must be equal,
 # what is watched, and throughput against a Python loop on the same PyTorch. Everything is recorded.
 #
 #   tests/gpu/engine.sh [--quick] ROOFLINE DIR [PYTHON]
 #
-# ROOFLINE is the program, DIR a folder for the records (made when absent), PYTHON one that has the
+# ROOFLINE is the program, DIR a directory for the records (made when absent), PYTHON one that has the
 # same PyTorch and torchvision (default python3); without it the comparison is left out. --quick takes
 # one model, few steps, two precisions and one layout. Exit 0 when every check holds, 1 when one does not, 77 without a GPU.
 # BACKEND=cpu tries the script itself out on a machine without a GPU. See README.md.
@@ -82,12 +82,12 @@ if ! record probe "$roofline" verify --backend "$backend" "$golden/train_cifar_c
   fi
 fi
 
-# 2 the golden files in fp32
+# 2 the reference files in fp32
 for layout in nchw nhwc; do
   if record "verify-$layout" "$roofline" verify --backend "$backend" --layout $layout "$@"; then
-    hold "golden files, fp32, $layout"
+    hold "reference files, fp32, $layout"
   else
-    break_ "golden files, fp32, $layout: $(grep -c differs "verify-$layout.out") differ: verify-$layout.out"
+    break_ "reference files, fp32, $layout: $(grep -c differs "verify-$layout.out") differ: verify-$layout.out"
   fi
 done
 

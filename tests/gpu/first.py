@@ -14,7 +14,7 @@ import os
 import sys
 
 GIB = 2.0**30
-PRODUCT = 2.0 * 8192**3  # FLOPs of the matrix product under ncu
+PRODUCT = 2.0 * 8192**3  # FLOPs of the GEMM under ncu
 # of CUDA's matrix units, by the precision of the run
 MATRIX = {"bf16": "bf16", "tf32": "tf32", "fp16": "fp16", "amp": "fp16"}
 
@@ -28,7 +28,7 @@ class Missing(Exception):
 
 
 class Records:
-    """What first.sh left in a folder, read when it is asked for."""
+    """What first.sh left in a directory, read when it is asked for."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -161,7 +161,7 @@ class Records:
 
 # The checks of engine.sh, by the first words of their lines in its summary.
 ENGINE = {
-    "golden files": ("golden files",),
+    "reference files": ("reference files",),
     "equal losses": ("deterministic", "--cuda-graph"),
     "training": ("training",),
 }
@@ -256,7 +256,7 @@ def hypotheses():
     yield "ncu", "L1 by tags", "an addition of 1 GiB asks for 2 GiB", (
         lambda r: r.ncu("add", "l1tex__t_bytes.sum") / (2 * GIB)
     ), (0.98, 1.05), (0.5, 2)
-    yield "ncu", "L1 by TMA", "its share of what a matrix product asks of L1", (
+    yield "ncu", "L1 by TMA", "its share of what a GEMM asks of L1", (
         lambda r: r.ncu("product", "l1tex__m_xbar2l1tex_read_bytes_pipe_tma.sum")
         / (
             r.ncu("product", "l1tex__m_xbar2l1tex_read_bytes_pipe_tma.sum")

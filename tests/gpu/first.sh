@@ -2,28 +2,30 @@
 # The experiments to run first on a machine with a GPU, most important first: each under a limit,
 # its records and verdicts on disk before the next one begins.
 #
-#   tests/gpu/first.sh [--part 1|2] [--only NAMES] [--limit S] [--most S] ROOFLINE DIR [PYTHON]
+#   tests/gpu/first.sh [--part 1|2] [--only NAMES] [--limit S] [--most S] [--scale N] ROOFLINE DIR [PYTHON]
 #
-# ROOFLINE is the program, DIR a folder (made when absent), PYTHON one that has PyTorch (default
+# ROOFLINE is the program, DIR a directory (made when absent), PYTHON one that has PyTorch (default
 # python3). --part takes half of the experiments, --only some (a list with commas); together they may
-# take --limit seconds (default 560), and one command --most. Records go to DIR/records; what is there
+# take --limit seconds (default 560), and one command --most; on a busy machine, --scale multiplies
+# the limits. Records go to DIR/records; what is there
 # stays. After each experiment DIR/results.csv, DIR/summary.txt and DIR/records.tar.gz are up to date.
 # Where counters cannot be read, the experiments that need them are skipped. Exit 0 when no hypothesis
 # fails, 1 when one does, 77 without a GPU. See README.md.
 set -uo pipefail
 
-part='' only='' limit=560 most=600
+part='' only='' limit=560 most=600 scale=1
 while [ $# -gt 0 ]; do
   case $1 in
     --part) part=$2; shift 2 ;;
     --only) only=$2; shift 2 ;;
     --limit) limit=$2; shift 2 ;;
     --most) most=$2; shift 2 ;;
+    --scale) scale=$2; shift 2 ;;
     *) break ;;
   esac
 done
 if [ $# -lt 2 ] || [ $# -gt 3 ]; then
-  echo "usage: $0 [--part 1|2] [--only NAMES] [--limit S] [--most S] ROOFLINE DIR [PYTHON]" >&2
+  echo "usage: $0 [--part 1|2] [--only NAMES] [--limit S] [--most S] [--scale N] ROOFLINE DIR [PYTHON]" >&2
   exit 2
 fi
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,7 +39,7 @@ mkdir -p "$2/records" && cd "$2/records" || exit 1
 # within SECONDS NAME COMMAND...: recorded, with what is left of the time at most. A process that
 # survives every signal is abandoned.
 within() {
-  local left=$((limit - SECONDS)) seconds=$1 name=$2 pid
+  local left=$((scale * limit - SECONDS)) seconds=$((scale * $1)) name=$2 pid
   shift 2
   [ "$seconds" -gt "$most" ] && seconds=$most
   [ "$seconds" -gt "$left" ] && seconds=$left
@@ -115,7 +117,7 @@ experiment_matrix() {
   burst 60 vit_b_16_fp16_bs32_run6 --counters step --counter-sets core
   burst 90 vit_b_16_amp_bs32_run7 --counters step --counter-sets core audit
 }
-# golden files, equal runs, throughput against Python
+# reference files, equal runs, throughput against Python
 experiment_engine() {
   within 270 engine "$here/engine.sh" --quick "$roofline" engine "$python"
 }

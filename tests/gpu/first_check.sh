@@ -24,7 +24,7 @@ want() { # want DIR EXPERIMENT HYPOTHESIS VERDICT
 
 # A fake GPU does no network's FLOPs: those hypotheses fail, what it can do passes.
 code=0
-"$here/first.sh" --only check,patched,kernels "$build/bin/roofline" "$work/all" >"$work/log" || code=$?
+"$here/first.sh" --scale 10 --only check,patched,kernels "$build/bin/roofline" "$work/all" >"$work/log" || code=$?
 [ $code = 1 ] || { echo "exit $code, not 1" >&2; cat "$work/log" >&2; exit 1; }
 for row in permission 'counters links' 'self-test flops.fp32' 'self-test dram_read_bytes'; do
   want all check "$row" pass
@@ -35,18 +35,26 @@ want all matrix 'matrix FLOPs in bf16' 'not run'
 want all patched 'fp32 FLOPs by default' fail
 tar -tzf "$work/all/records.tar.gz" records/logs/counters.csv >/dev/null
 
-# The patched kernels hang: what was before stays, what comes after is run.
-cat >"$work/hangs" <<HANGS
-#!/bin/sh
-case "\$*" in *"core flops"*) trap '' TERM; sleep 1000 & wait ;; esac
-exec "$build/bin/roofline" "\$@"
-HANGS
-chmod +x "$work/hangs"
-"$here/first.sh" --part 1 --only check,patched --most 6 "$work/hangs" "$work/hung" >"$work/log" || true
+# stand_in NAME WORDS COMMAND: the program, but a call with these words is the command.
+stand_in() {
+  printf '#!/bin/sh\ncase "$*" in *"%s"*) %s ;; esac\nexec "%s/bin/roofline" "$@"\n' "$2" "$3" "$build" >"$work/$1"
+  chmod +x "$work/$1"
+}
+
+# The patched kernels hang, which ends as by timeout: what was before stays, what comes after is run.
+stand_in hangs 'core flops' 'exit 137'
+"$here/first.sh" --scale 10 --part 1 --only check,patched "$work/hangs" "$work/hung" >"$work/log" || true
 want hung check permission pass
 want hung patched 'fp32 FLOPs of fwd' fail
 want hung patched 'step with CUPTI open' pass
 grep -q 'its time was up' "$work/hung/summary.txt"
+
+# The limit of a command ends it.
+stand_in sleeps --precision 'exec sleep 1000'
+"$here/first.sh" --only check --most 1 "$work/sleeps" "$work/late" >"$work/log" || true
+for precision in fp32 tf32 bf16 amp; do
+  [ "$(cat "$work/late/records/check-$precision.exit")" = 124 ] || { echo "check in $precision: no limit" >&2; exit 1; }
+done
 
 # Without permission to read counters, or without CUPTI, what needs no counters is run.
 mkdir "$work/driver"

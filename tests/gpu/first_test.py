@@ -69,7 +69,7 @@ IDLE = "idle: kernels run for 4 ms of a step of 6 ms; no kernel runs for 33.3 % 
 
 
 class Planted:
-    """A folder of records in which everything is as expected, but for what a test changes."""
+    """A directory of records in which everything is as expected, but for what a test changes."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -86,7 +86,7 @@ class Planted:
         self.errors = {}
         self.idle = IDLE
         self.engine = [
-            "ok       golden files, fp32, nchw",
+            "ok       reference files, fp32, nchw",
             "ok       deterministic: the same loss twice (2.3)",
             "ok       --cuda-graph: the loss of ordinary steps (2.3, 2.3)",
             "ok       launch gap between 0 and 1",
@@ -296,7 +296,7 @@ class Verdicts(unittest.TestCase):
         self.expect(put("runs", VIT % ("fp32", 8), "power_mean_w", "200"), "idle power", "fail")
         self.expect(put("totals", VIT % ("fp32", 9), "flops.fp32", 0), "patched fp32 FLOPs by default", "fail")
         for name, line in (
-            ("golden files", "golden files, fp32, nhwc: 3 differ"),
+            ("reference files", "reference files, fp32, nhwc: 3 differ"),
             ("equal losses", "deterministic: 2.3 and 2.4"),
             ("equal losses", "--cuda-graph: 2.3 and 2.4"),
             ("training", "training: continued to 2.4 instead of 2.3"),
@@ -304,7 +304,7 @@ class Verdicts(unittest.TestCase):
         ):
             self.expect(lambda p: p.engine.append("FAILED   " + line), "engine " + name, "fail", line)
         self.expect(hang("engine"), "engine all else", "fail", "its time was up")
-        self.expect(hang("engine"), "engine golden files", "pass")
+        self.expect(hang("engine"), "engine reference files", "pass")
         for name in (*first.ENGINE, "all else"):
             self.expect(lambda p: p.exits.__setitem__("engine", 77), "engine " + name, "not run")
         late = lambda p: (hang("engine")(p), p.engine.pop())

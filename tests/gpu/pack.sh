@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A folder with everything that a measurement on another machine needs but PyTorch, which has to be
-# there: program, engine plugin, the libraries of this distribution, golden files, the checks.
+# A directory with everything that a measurement on another machine needs but PyTorch, which has to be
+# there: program, engine plugin, the libraries of this distribution, reference files, the checks.
 #
 #   tests/gpu/pack.sh BUILD DIR
 #
-# BUILD is a build folder whose plugin was built against the PyTorch version of the other machine, DIR
-# the folder to make. There, `DIR/use-torch PYTHON` links the PyTorch that this PYTHON imports; then
+# BUILD is a build directory whose plugin was built against the PyTorch version of the other machine, DIR
+# the directory to make. There, `DIR/use-torch PYTHON` links the PyTorch that this PYTHON imports; then
 # `DIR/bin/roofline` runs, and `DIR/tests/gpu/first.sh` checks. See tests/gpu/README.md.
 set -euo pipefail
 

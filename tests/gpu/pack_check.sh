@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A packed folder works from another place, with the PyTorch that a link names: on the CPU here.
+# A packed directory works from another place, with the PyTorch that a link names: on the CPU here.
 #
 #   tests/gpu/pack_check.sh BUILD TORCH
 #
-# TORCH is the folder of the PyTorch that the plugin was built against. Exit 77 where it has not the
+# TORCH is the directory of the PyTorch that the plugin was built against. Exit 77 where it has not the
 # shape of a wheel (Debian's libtorch-dev), which cannot be linked to.
 set -euo pipefail
 
@@ -19,7 +19,7 @@ trap 'rm -rf "$work"' EXIT
 mv "$work/packed" "$work/carried to"
 dir="$work/carried to"
 
-# A PyTorch elsewhere: its folders through links, so that what is loaded shows where it was found.
+# A PyTorch elsewhere: its directories through links, so that what is loaded shows where it was found.
 mkdir -p "$work/site"
 ln -s "$(realpath "$torch")" "$work/site/torch"
 ln -s "$(realpath "$torch/..")/nvidia" "$work/site/nvidia"

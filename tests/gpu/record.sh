@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# Sourced by the scripts of this folder, which run where their records go: what was checked, and what
+# Sourced by the scripts of this directory, which run where their records go: what was checked, and what
 # was recorded of it. failed is 1 when a check did not hold.
 failed=0
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Proves that check_layers.sh, check_banned.sh, check_linkage.sh and check_links.sh fail on what they
-# are for, name the line, and let pass what is allowed.
+# Proves that check_layers.sh, check_banned.sh, check_linkage.sh, check_links.sh and
+# check_language.sh fail on what they are for, name the line, and let pass what is allowed.
 #
 # usage: prove_checks.sh; exit 0 when every case behaves.
 set -u
@@ -85,6 +85,30 @@ expect $links docs/a.md 'no file b.md' 'see [b](b.md)'
 expect $links docs/a.md 'no heading #b' 'see [b](#b)'
 expect $links docs/a.md '' '# A `b`, c
 see [a](a.md#a-b-c) and [d](https://example.org/d)'
+
+language=check_language.sh
+expect $language base/a.c 'in the folder logs   <- directory' '/* in the folder logs */'
+expect $language base/a.h '@param x  y, and the row is told   <- reported' '/** @param x  y, and the row is told */'
+expect $language cli/a.c '%s: the knee of it   <- ridge point' 'f("%s: the knee of it");'
+expect $language docs/a.md 'the processor of Intel   <- CPU' 'the processor of Intel'
+expect $language base/a.c '' 'char folder[9]; /* a directory */ x = at(r, "processor"); golden(knee, "knee");'
+expect $language base/a.c '' '/* data/folder.c, folder/<run_id>.csv */'
+
+# often N PHRASE: what the check prints on a page of 10,000 words that has a phrase N times
+often()
+{
+	cases=$((cases + 1))
+	rm -rf "${tree:?}"/*
+	awk -v n="$1" -v phrase="$2" 'BEGIN {
+		for (i = 0; i < 10000; i++) print i < n ? "and " phrase " rows" : "word"
+	}' > "$tree/a.md"
+	"$tests/$language" "$tree"
+}
+often 1 'that of' > /dev/null || { echo "FAIL: $language has no use for 'that of'"; failed=1; }
+often 9 'that of' | grep -q "pages: 'that of' occurs 9 times" || {
+	echo "FAIL: $language does not count"
+	failed=1
+}
 
 # Without any room there is nothing to check, which is no pass.
 rm -rf "${tree:?}"/*

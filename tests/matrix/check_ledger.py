@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What must hold of a log folder after a matrix is done: every run exactly once and ok, no line torn,
+"""What must hold of a log directory after a matrix is done: every run exactly once and ok, no line torn,
 every row with its files, and the mirror the same rows.
 
 usage: check_ledger.py LOG_DIR RUNS

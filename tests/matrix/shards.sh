@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Several processes share a matrix: two shards at once in one log folder, two in two folders that are
+# Several processes share a matrix: two shards at once in one log directory, two in two directories that are
 # merged, three without shards in one. Each run is done once, and no two runs are timed at once.
 #
 #   shards.sh ROOFLINE ENGINES
@@ -63,7 +63,7 @@ begin_ms=$(now_ms)
 begin a --shard 0/2 --log-dir one
 begin b --shard 1/2 --log-dir one
 all_end
-in_turn "$begin_ms" "two shards in one folder"
+in_turn "$begin_ms" "two shards in one directory"
 python3 "$here/check_ledger.py" one 8
 "$roofline" matrix status matrix.json --log-dir one >/dev/null || fail "one: not complete"
 
@@ -76,7 +76,7 @@ while kill -0 "${pids[0]}" 2>/dev/null || kill -0 "${pids[1]}" 2>/dev/null; do
 	sleep 0.05
 done
 all_end
-in_turn "$begin_ms" "two shards in two folders"
+in_turn "$begin_ms" "two shards in two directories"
 "$roofline" matrix merge matrix.json --log-dir two >merge.out || fail "merge: $(cat merge.out)"
 [ "$(tail -n 1 merge.out)" = "shards: 8 of 8 runs ok" ] || fail "merge: $(cat merge.out)"
 python3 "$here/check_ledger.py" two 8

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # A matrix farmed out by a real Slurm, and one run of two processes by its srun: munged, slurmctld and slurmd of our own, started by hand in a
-# temporary folder, with their own ports; all of it is stopped and removed in the end.
+# temporary directory, with their own ports; all of it is stopped and removed in the end.
 #
-#   slurm.sh ROOFLINE ENGINES     ENGINES: folder of the engine that computes nothing
+#   slurm.sh ROOFLINE ENGINES     ENGINES: directory of the engine that computes nothing
 #
 # Exit: 0 passed, 1 failed, 77 Slurm cannot run here (the reason is printed).
 set -euo pipefail
@@ -149,7 +149,7 @@ rows() { tail -n +2 logs/metrics.csv | wc -l; }
 submit matrix.json --at-once 2
 grep -q '^#SBATCH --array=0-3%2$' job.sh || fail "no array of four tasks in $(cat job.sh)"
 [ "$(ls logs/tasks | sort | tr '\n' ' ')" = "0 1 2 3 " ] || fail "tasks: $(ls logs/tasks)"
-[ ! -e logs/metrics.csv ] || fail "a task wrote into the common folder"
+[ ! -e logs/metrics.csv ] || fail "a task wrote into the common directory"
 ! "$roofline" matrix status matrix.json --log-dir logs >status.out 2>&1 || fail "complete before the merge"
 "$roofline" matrix merge matrix.json --log-dir logs >merge.out || fail "merge: $(cat merge.out)"
 [ "$(tail -n 1 merge.out)" = "small: 4 of 4 runs ok" ] || fail "merge: $(cat merge.out)"

@@ -1,4 +1,4 @@
-"""A headless Chromium, controlled through a pipe (the DevTools protocol), for check.py."""
+"""A headless Chromium, controlled through a pipe (the DevTools protocol), for check.py and ../site."""
 import fcntl
 import json
 import os
@@ -9,6 +9,16 @@ import tempfile
 
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36, "ArrowLeft": 37,
         "ArrowRight": 39}
+
+
+failures = 0
+
+
+def check(what, is_ok, *seen):
+    global failures
+    if not is_ok:
+        failures += 1
+        print("FAILED:", what, *seen)
 
 
 def find():
@@ -71,11 +81,20 @@ class Browser:
         path = self.folder.name + "/page.html"
         with open(path, "w", encoding="utf-8") as f:
             f.write(page)
+        self.open(path, address)
+
+    def open(self, path, address="", within=None):
+        """Load a file. `within`: what it may load, by default only itself."""
+        self.within = "file://" + (within or path)
         for url in ("about:blank", "file://" + path + address):
             self.events.clear()
             self.call("Page.navigate", url=url)
-            while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
-                self.events.append(self.receive())
+            self.wait()
+
+    def wait(self):
+        """Wait until a page is loaded."""
+        while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
+            self.events.append(self.receive())
 
     def js(self, expression):
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
@@ -119,14 +138,15 @@ class Browser:
         for e in self.events:
             method, p = e.get("method"), e.get("params", {})
             if method == "Runtime.exceptionThrown":
-                found.append(p["exceptionDetails"]["exception"].get("description", "exception"))
+                details = p["exceptionDetails"]
+                found.append(details.get("exception", {}).get("description", details["text"]))
             elif method == "Runtime.consoleAPICalled" and p["type"] in ("error", "warning", "assert"):
                 found.append(str(p["args"]))
             elif method == "Log.entryAdded":
                 found.append(p["entry"]["text"])
             elif method == "Network.requestWillBeSent":
                 url = p["request"]["url"].split("#")[0]
-                if not url.startswith(("blob:", "file://" + self.folder.name + "/page.html")):
+                if not url.startswith(("blob:", "data:", self.within)):
                     found.append("request of " + url)
         return found
 

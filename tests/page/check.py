@@ -2,7 +2,7 @@
 """The interactive roofline of report.html in headless Chromium: what it draws, its controls by mouse
 and keyboard, sorting, export, hostile and missing data.
 
-usage: check.py ROOFLINE [PICTURES]      PICTURES: a folder for screenshots
+usage: check.py ROOFLINE [PICTURES]      PICTURES: a directory for screenshots
 exit: 0, 1 with the failed checks, 77 without Chromium
 """
 import base64
@@ -18,16 +18,9 @@ import xml.etree.ElementTree as xml
 
 sys.dont_write_bytecode = True
 import browser
+from browser import check
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-failures = 0
-
-
-def check(what, is_ok, *seen):
-    global failures
-    if not is_ok:
-        failures += 1
-        print("FAILED:", what, *seen)
 
 
 def equal(what, a, b):
@@ -81,7 +74,7 @@ def verdicts(p):
     def of(ai, gbps):
         roof = min(ai * gbps, p["peak_gflops"])
         share, lower = p["attained_gflops"] / roof, "memory" if roof < p["peak_gflops"] else "compute"
-        return {"roof": lower, "over": share > 1 + LIMITS["VISIBLE"],
+        return {"roof": lower, "share": share, "over": share > 1 + LIMITS["VISIBLE"],
                 "bound": "above" if share > ABOVE else "neither" if 100 * share < LIMITS["EXPLAINS"] else lower}
 
     rates = {"DRAM": ("ai", p.get("peak_gbps")), "L2": ("ai_l2", 300), "L1": ("ai_l1", 900)}
@@ -175,7 +168,7 @@ def check_drawing(b, data):
     check("and at its intensity", abs(x / dx - math.log10(p["ai"] / (420 / 92))) < 0.01, x, dx)
     equal("limiters", text(b, "#roofline td:nth-child(6)"), "neither ceiling explains the time "
           "(nearest: DRAM)|compute|above the roof|above the roof")
-    equal("knees", text(b, ".tick").count("knee"), 2)
+    equal("ridge points", text(b, ".tick").count("ridge"), 2)
     check("hollow marks of other traffic", b.js("document.querySelectorAll('.hollow').length") > 3)
     check("points above the roof are marked", b.js("document.querySelectorAll('.mark.above').length") > 2)
     check("the tooltip is hidden", b.js("document.querySelector('.tip').hidden"))
@@ -464,7 +457,7 @@ def main():
     check_source()
     if not program:
         print("skipped: no Chromium; install the package chromium")
-        return 1 if failures else 77
+        return 1 if browser.failures else 77
     here = os.path.join(TREE, "tests/data/roofline")
     with open(here + "/peaks.json", encoding="utf-8") as f:
         peaks = json.load(f)
@@ -487,7 +480,7 @@ def main():
         check_appearance(b, data, pictures)
     finally:
         b.close()
-    return 1 if failures else 0
+    return 1 if browser.failures else 0
 
 
 sys.exit(main())

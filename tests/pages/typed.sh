@@ -30,7 +30,7 @@ awk 'FNR == 1 { fenced = 0 }
 failed=0
 checked=0
 while IFS=: read -r page line command; do
-	# a message, the head of a checkpoint, and the hidden option that writes docs/commands.md
+	# a message, the head of a checkpoint, and the hidden option that writes docs/reference/commands.md
 	case $command in *': '* | 'roofline checkpoint 1' | 'roofline help --markdown') continue ;; esac
 	words=$(echo "$command" | sed -E 's/^roofline //; s/(^| )(-|[A-Z"{~.\/$]|[a-z_0-9]*[.\/]).*//')
 	# "matrix run" is a command, "counters" a group of them, "peaks.json" an operand
@@ -38,7 +38,7 @@ while IFS=: read -r page line command; do
 	while [ -n "$words" ]; do
 		help=$scratch/$(echo "$words" | tr ' ' _)
 		# shellcheck disable=SC2086 # the words of a command
-		[ -e "$help" ] || "$roofline" $words --help >"$help" 2>/dev/null || : >"$help"
+		[ -e "$help" ] || "$roofline" $words --help all >"$help" 2>/dev/null || : >"$help"
 		[ ! -s "$help" ] || break
 		case $words in *' '*) words=${words% *} ;; *) words= ;; esac
 	done

@@ -29,7 +29,7 @@ whole_ms=$(($(now_ms) - begin))
 numbers whole >expected
 [ "$(wc -l <expected)" -eq 86 ] || { echo "FAILED: not 4 epochs and 80 steps" >&2; cat expected >&2; exit 1; }
 
-# The steps in the checkpoint of a log folder; 0 if there is none.
+# The steps in the checkpoint of a log directory; 0 if there is none.
 saved() {
 	at=$(grep -aom1 '"done":[0-9]*' "$1"/checkpoints/*.checkpoint 2>/dev/null || true)
 	at=${at#*:}

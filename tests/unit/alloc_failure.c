@@ -108,7 +108,7 @@ static bool run_once(const struct alloc_operation *op, size_t n)
 	failed = seen >= n;
 	if (live != 0)
 		fail_msg("%s: allocation %zu failing: %ld blocks are left", op->name, n, live);
-	/* A failure may be done without (syncing a folder); it may not turn into another one. */
+	/* A failure may be done without (syncing a directory); it may not turn into another one. */
 	if (rc != RFL_OK && rc != RFL_ENOMEM)
 		fail_msg("%s: allocation %zu failing: %s: %s", op->name, n, rfl_rc_text(rc),
 			 err.msg);

@@ -5,8 +5,8 @@
 #define RFL_TESTS_COUNT_RIG_H
 
 #include "complexity/count.h"
-#include "complexity/net/build.h"
 #include "tests/unit/rfl_test.h"
+#include "tests/unit/build_rig.h"
 
 /* At batch 1 unless the options say more. */
 static inline struct rfl_count *count_of(const struct rfl_net *net,

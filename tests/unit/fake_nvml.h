@@ -25,7 +25,7 @@ static void fake_nvml_symbol(void *dl, const char *name, void *slot)
 	memcpy(slot, &address, sizeof(address));
 }
 
-/* From here on "libnvidia-ml.so.1" is the one in this folder: "nvml" or "nvml-old". */
+/* From here on "libnvidia-ml.so.1" is the one in this directory: "nvml" or "nvml-old". */
 static void fake_nvml_load(const char *folder)
 {
 	char path[4096];

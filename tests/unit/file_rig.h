@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "tests/unit/rfl_test.h"
 
-/** Write a text to a path below a root; its folders are made. */
+/** Write a text to a path below a root; its directories are made. */
 static inline void put(const char *root, const char *path, const char *text)
 {
 	struct rfl_err err = RFL_ERR_INIT;

@@ -1,5 +1,5 @@
 /*
- * image_fixture.h - pictures of the tests: PPM files read, folders of JPEG files made from
+ * image_fixture.h - pictures of the tests: PPM files read, directories of JPEG files made from
  * tests/data/images.
  */
 #ifndef RFL_TESTS_IMAGE_FIXTURE_H

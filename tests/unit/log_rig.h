@@ -1,6 +1,6 @@
 /*
- * log_rig.h - for tests of what is said beside the result: a folder to work in, and every warning
- * since the test began.
+ * log_rig.h - for tests of what is said beside the result: a directory to work in, and every
+ * warning since the test began.
  */
 #ifndef RFL_TESTS_LOG_RIG_H
 #define RFL_TESTS_LOG_RIG_H

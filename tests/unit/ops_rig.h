@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "complexity/count/links.h"
-#include "complexity/net/build.h"
 #include "complexity/op.h"
 #include "tests/unit/rfl_test.h"
+#include "tests/unit/build_rig.h"
 
 enum { BATCH = 2 };
 

@@ -1,6 +1,6 @@
 /*
  * perf_fake.h - a machine for tests of the perf source: its files from tests/data/profile/sysfs,
- * its processor by name, and a kernel whose counters count by a clock that only the test moves.
+ * its CPU by name, and a kernel whose counters count by a clock that only the test moves.
  */
 #ifndef RFL_TESTS_PERF_FAKE_H
 #define RFL_TESTS_PERF_FAKE_H
@@ -180,7 +180,7 @@ static inline void fake_rest(void *ctx, double seconds)
 	((struct fake_kernel *)ctx)->now_s += seconds;
 }
 
-/* Lay the files of tests/data/profile/sysfs/<tree>.tree into a folder: "path content" per line. */
+/* Lay the files of tests/data/profile/sysfs/<tree>.tree into a directory: "path content" a line. */
 static inline void fake_files(const char *root, const char *tree)
 {
 	char rel[256], path[1024];
@@ -232,10 +232,12 @@ static const struct fake_machine fake_zen4 = { "amd-zen4-old-kernel", "Authentic
 					       FAKE_AVX512,           false };
 static const struct fake_machine fake_zen5 = { "amd-zen5", "AuthenticAMD", 0x1a, 0x02,
 					       6,          FAKE_AVX512,    false };
+static const struct fake_machine fake_zen6 = { "amd-zen5", "AuthenticAMD", 0x1a, 0x50,
+					       6,          FAKE_AVX512,    false };
 static const struct fake_machine fake_grace = { "grace", "0x41",           0,    0xd4f,
 						0,       RFL_ISA_BIT(SVE), false };
 
-/* A machine in a folder of its own below the test's. `kernel` and `env` are the caller's. */
+/* A machine in a directory of its own below the test's. `kernel` and `env` are the caller's. */
 static inline void fake_machine_init(const char *folder, const struct fake_machine *m,
 				     struct fake_kernel *kernel, struct rfl_perf_env *env)
 {

@@ -99,7 +99,7 @@ const char *tmp_path(void *state, const char *name)
 	return path;
 }
 
-/* The folders of a name such as "logs/steps/a.csv". */
+/* The directories of a name such as "logs/steps/a.csv". */
 static void make_folders(void *state, const char *name)
 {
 	char path[PATH_SIZE];

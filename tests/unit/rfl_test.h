@@ -1,6 +1,6 @@
 /*
  * rfl_test.h - cmocka with what our tests need besides: exact comparison of doubles with a
- * tolerance that is stated, and a scratch folder per test.
+ * tolerance that is stated, and a scratch directory per test.
  */
 #ifndef RFL_TESTS_RFL_TEST_H
 #define RFL_TESTS_RFL_TEST_H
@@ -27,7 +27,7 @@ void rfl_test_ok(enum rfl_rc rc, const struct rfl_err *err, const char *expr, co
 #define assert_says(err, word) rfl_test_says((err), (word), __FILE__, __LINE__)
 void rfl_test_says(const struct rfl_err *err, const char *word, const char *file, int line);
 
-/* Fixtures: *state is a path of an empty folder that the test may fill. */
+/* Fixtures: *state is a path of an empty directory that the test may fill. */
 int tmpdir_make(void **state);
 int tmpdir_remove(void **state);
 

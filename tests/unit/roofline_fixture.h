@@ -32,9 +32,7 @@ struct fixture {
 
 static inline void set(char **field, const char *text)
 {
-	struct rfl_err err = RFL_ERR_INIT;
-
-	assert_ok(rfl_field_set(field, text, &err), &err);
+	rfl_field_set(field, text);
 }
 
 static inline struct fixture *fixture_new(void)
@@ -148,7 +146,7 @@ static inline void fixture_free(struct fixture *f)
 
 #define assert_notes(f, word) assert_non_null(strstr(rfl_buf_str(&(f)->report.notes), (word)))
 
-/* A test with a folder of its own. */
+/* A test with a directory of its own. */
 #define T(name) cmocka_unit_test_setup_teardown(name, tmpdir_make, tmpdir_remove)
 
 /* Ceilings of the short form: 420 GFLOP/s over 92 GB/s. */

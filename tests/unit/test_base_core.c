@@ -73,7 +73,7 @@ static void what_steers_a_terminal_is_masked(void **state)
 	rfl_err_prefix(&err, "\x1b%s", "\xe2\x80");
 	assert_string_equal(err.msg, "???: " SHOWN "??" REST);
 	rfl_err_clear(&err);
-	rfl_fail(&err, RFL_EMISSING, 0, "%s", hostile); /* facts have lines of their own */
+	rfl_fail(&err, RFL_EMISSING, 0, "%s", hostile); /* values have lines of their own */
 	assert_string_equal(err.msg, SHOWN "\n\t" REST);
 	rfl_buf_append(&b, "\x1b|\0|", 4);
 	rfl_buf_puts(&b, hostile);
@@ -327,13 +327,19 @@ static void suggestions(void **state)
 /* In a short name, each letter counts: another digit or first letter is another name. */
 static void suggestions_are_plausible(void **state)
 {
-	static const char *const names[] = { "fp32", "fp16", "bf16", "gpu", "sgd", NULL };
+	static const char *const names[] = { "fp32", "fp16", "bf16",          "gpu",
+					     "sgd",  "h100", "samples_per_s", NULL };
 	static const struct {
 		const char *name, *near;
 	} cases[] = {
-		{ "fp23", "fp32" }, { "fp31", "fp32" },  { "fp3", NULL }, { "fp8", NULL },
-		{ "fp64", NULL },   { "FP16", "fp16" },  { "cpu", NULL }, { "gup", "gpu" },
+		{ "fp23", "fp32" }, { "fp31", "fp32" },
+		{ "fp3", "fp32" },  { "fp8", NULL },
+		{ "fp64", NULL },   { "FP16", "fp16" },
+		{ "cpu", NULL },    { "gup", "gpu" },
 		{ "sgdd", "sgd" },  { "fp32x", "fp32" },
+		{ "H10", "h100" },  { "H1O0", "h100" },
+		{ "hl00", "h100" }, { "samples", "samples_per_s" },
+		{ "step", NULL },
 	};
 	char advice[RFL_ADVICE_SIZE];
 
@@ -345,7 +351,7 @@ static void suggestions_are_plausible(void **state)
 	}
 	assert_string_equal(rfl_text_advice("fp32x", names, 1, NULL, advice), "did you mean fp32?");
 	assert_string_equal(rfl_text_advice("fp8", names, 3, NULL, advice),
-			    "use one of fp32, fp16, bf16, gpu, sgd");
+			    "use one of fp32, fp16, bf16, gpu, sgd, h100, samples_per_s");
 	assert_string_equal(rfl_text_advice("fp8", names, 3, "see the list", advice),
 			    "see the list");
 }

@@ -54,7 +54,7 @@ static void reads_whole_files(void **state)
 	rfl_buf_reset(&b);
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_file_read(*state, &b, &err), RFL_EIO);
-	assert_says(&err, "is a folder");
+	assert_says(&err, "is a directory");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_file_read(tmp_path(*state, "none"), &b, &err), RFL_EIO);
 	assert_int_equal(err.native, ENOENT);
@@ -76,7 +76,7 @@ static void replaces_at_once(void **state)
 	assert_content(tmp_path(*state, "b.txt"), "");
 	assert_int_equal(entries(*state), 2); /* no temporary name is left */
 	assert_int_equal(rfl_file_write(*state, "x", 1, &err), RFL_EIO);
-	assert_says(&err, "is a folder");
+	assert_says(&err, "is a directory");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_file_write(tmp_path(*state, "no/b.txt"), "x", 1, &err), RFL_EIO);
 	assert_says(&err, "no/b.txt");
@@ -214,7 +214,7 @@ static void makes_folders(void **state)
 	assert_ok(rfl_file_mkdirs("", &err), &err);
 	write_file(*state, "file", "");
 	assert_int_equal(rfl_file_mkdirs(tmp_path(*state, "file/sub"), &err), RFL_EIO);
-	assert_says(&err, "/file: not a folder");
+	assert_says(&err, "/file: not a directory");
 	/* The reason is mkdir's, not that of a later call. */
 	assert_int_equal(symlink("nowhere", tmp_path(*state, "link")), 0);
 	rfl_err_clear(&err);
@@ -271,13 +271,13 @@ static void hash_of_a_file(void **state)
 	assert_ok(rfl_file_hash(write_file(*state, "empty", ""), text, &err), &err);
 	assert_string_equal(text, "cbf29ce484222325");
 	assert_int_equal(rfl_file_hash(*state, text, &err), RFL_EIO);
-	assert_says(&err, "this is a folder, not a file");
+	assert_says(&err, "this is a directory, not a file");
 	rfl_buf_fini(&numbers);
 }
 
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
-/* In a folder that others may write to, a link may point at any file of ours. */
+/* In a directory that others may write to, a link may point at any file of ours. */
 static void links_of_others_are_not_followed(void **state)
 {
 	const uid_t other = 65534;
@@ -300,7 +300,7 @@ static void links_of_others_are_not_followed(void **state)
 	assert_says(&err, "other users");
 	assert_content(target, "mine");
 
-	assert_int_equal(chown(*state, other, other), 0); /* whose folder it is may do so */
+	assert_int_equal(chown(*state, other, other), 0); /* whose directory it is may do so */
 	rfl_err_clear(&err);
 	assert_ok(rfl_file_lock(link, &fd, &err), &err);
 	assert_ok(rfl_file_append(fd, link, "s", 1, &err), &err);
@@ -308,7 +308,7 @@ static void links_of_others_are_not_followed(void **state)
 	assert_content(target, "mines");
 }
 
-/* Nor are their links to folders, in which files would be created. */
+/* Nor are their links to directories, in which files would be created. */
 static void folders_behind_links_of_others_are_not_used(void **state)
 {
 	const char *link = tmp_path(*state, "results"),
@@ -327,7 +327,7 @@ static void folders_behind_links_of_others_are_not_used(void **state)
 	assert_says(&err, "results: symbolic links of other users");
 }
 
-/* A file that was not named by the user, perhaps in a folder like /tmp. */
+/* A file that was not named by the user, perhaps in a directory like /tmp. */
 static void a_found_file_is_ours(void **state)
 {
 	const char *path = write_file(*state, "found.json", "{}"), *pipe = tmp_path(*state, "pipe");
@@ -344,7 +344,7 @@ static void a_found_file_is_ours(void **state)
 		assert_int_equal(chown(path, 65534, 65534), 0);
 		assert_int_equal(rfl_file_read_found(path, &text, &err), RFL_EIO);
 		assert_says(&err, "found.json: belongs to another user");
-		assert_int_equal(chown(*state, 65534, 65534), 0); /* who owns the folder may */
+		assert_int_equal(chown(*state, 65534, 65534), 0); /* who owns the directory may */
 		rfl_err_clear(&err);
 		assert_ok(rfl_file_read_found(path, &text, &err), &err);
 	}
@@ -395,7 +395,7 @@ static void a_folder_that_can_be_made(void **state)
 	rfl_err_clear(&err);
 	if (geteuid() != 0) { /* root may write there */
 		assert_int_equal(rfl_file_check_use("/proc/a/b", RFL_FILE_FOLDER, &err), RFL_EIO);
-		assert_says(&err, "/proc/: cannot create files in this folder");
+		assert_says(&err, "/proc/: cannot create files in this directory");
 	}
 }
 
@@ -478,24 +478,31 @@ static void what_killed_processes_left_is_swept(void **state)
 	assert_int_equal(entries(*state), 4);
 }
 
-/* A process that waits for longer than a second learns the reason, and gets the lock in the end. */
+/* Listen, and let the holder of the lock continue. */
+static void listen_and_release(enum rfl_log_level level, const char *message, void *ctx)
+{
+	listen_to(level, message, NULL);
+	assert_int_equal(write(*(int *)ctx, "x", 1), 1);
+}
+
+/* A process that waits for long learns the reason, and gets the lock in the end. */
 static void waiting_for_a_lock_is_said(void **state)
 {
 	const char *path = write_file(*state, "lock", "");
-	const struct timespec pause = { .tv_sec = 1, .tv_nsec = 400000000 };
 	struct rfl_err err = RFL_ERR_INIT;
-	int ready[2], fd = -1;
+	int ready[2], release[2], fd = -1;
 	char byte;
 	pid_t pid;
 
-	rfl_log_set(listen_to, NULL, RFL_LOG_INFO);
-	said[0] = '\0';
 	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(release), 0);
+	rfl_log_set(listen_and_release, &release[1], RFL_LOG_INFO);
+	said[0] = '\0';
 	pid = fork();
 	if (pid == 0) {
 		fd = open(path, O_RDONLY);
 		if (flock(fd, LOCK_EX) == 0 && write(ready[1], "x", 1) == 1)
-			(void)nanosleep(&pause, NULL);
+			(void)!read(release[0], &byte, 1);
 		_exit(0);
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
@@ -503,8 +510,10 @@ static void waiting_for_a_lock_is_said(void **state)
 	assert_non_null(strstr(said, "lock: waiting until another process"));
 	assert_ok(rfl_file_unlock(fd, path, &err), &err);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	close(ready[0]);
-	close(ready[1]);
+	for (int i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(release[i]);
+	}
 	rfl_log_set(NULL, NULL, RFL_LOG_INFO);
 }
 

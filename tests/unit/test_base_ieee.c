@@ -18,7 +18,7 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* The processor's conversion is the oracle, over the whole range of exponents. */
+/* The CPU's conversion is the oracle, over the whole range of exponents. */
 static void fp32_is_the_processors(void **state)
 {
 	uint64_t seed = 1;

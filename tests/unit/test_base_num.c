@@ -59,7 +59,7 @@ static void exact_reads_back(void **state)
 	}
 }
 
-/* Compile a German locale into the test's folder and take it. */
+/* Compile a German locale into the test's directory and take it. */
 static bool set_made_locale(void *dir)
 {
 	const char *path = tmp_path(dir, "de_DE.UTF-8");

@@ -336,7 +336,7 @@ static void the_child_starts_clean(void **state)
 	rfl_proc_result_fini(&r);
 }
 
-/* A busy child: its processor time is its own. */
+/* A busy child: its CPU time is its own. */
 static void usage_is_the_childs(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;

@@ -14,21 +14,11 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "cli/cmd/run_config.h"
-#include "ledger/facts.h"
+#include "runner/run/facts.h"
 
 #define WORDS_MOST 64
 #define RECORD     3073 /* bytes of an image of CIFAR-10 */
 #define HASHED     64   /* a bit besides those of enum rfl_identity: another config_hash */
-
-enum {
-	NEITHER = RFL_IDENTITY_NEITHER,
-	SPEED = RFL_IDENTITY_SPEED,
-	TRAINING = RFL_IDENTITY_TRAINING,
-	BOTH = RFL_IDENTITY_BOTH,
-	REPEAT = RFL_IDENTITY_REPEAT,
-	LATER = 8,
-	LOCAL = 16,
-};
 
 static const struct {
 	size_t offset;
@@ -42,7 +32,7 @@ static const struct {
 #include "runner/run/facts.inc"
 };
 
-/* Values of texts; "@x" is in the temporary folder. */
+/* Values of texts; "@x" is in the temporary directory. */
 static const struct {
 	const char *name, *values[2];
 } texts[] = {
@@ -95,8 +85,8 @@ static void add(void *state, struct line *l, const char *word, size_t len)
 	l->end += n + 1;
 }
 
-/* Split a command; "@x" is in the temporary folder. With `name`, this option has a value; NULL: it
- * is a flag. */
+/* Split a command; "@x" is in the temporary directory. With `name`, this option has a value; NULL:
+ * it is a flag. */
 static void split(void *state, const char *command, const char *name, const char *value,
 		  struct line *ret)
 {
@@ -205,7 +195,7 @@ static const char *value_at(const struct rfl_opt *o, const char *now, int i, cha
 	const char *text = now ? now : o->def ? o->def : "0";
 	double x = 0;
 
-	if (o->kind == RFL_OPT_FLAG) /* a training that is complete adds no row */
+	if (o->kind == RFL_OPT_FLAG) /* a training run that is complete adds no row */
 		return i == 0 && strcmp(o->name, "resume") != 0 ? "" : NULL;
 	if (o->choices)
 		return o->choices[i];

@@ -114,7 +114,7 @@ static enum rfl_rc parse(const struct rfl_cmd *cmd, const char *line, struct arg
 
 static void good(const struct rfl_cmd *cmd, const char *line, struct args *args)
 {
-	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_opt_globals globals = { .help = RFL_HELP_NONE };
 	struct rfl_err err = RFL_ERR_INIT;
 
 	assert_ok(parse(cmd, line, args, &globals, &err), &err);
@@ -122,7 +122,7 @@ static void good(const struct rfl_cmd *cmd, const char *line, struct args *args)
 
 static void bad(const struct rfl_cmd *cmd, const char *line, const char *message)
 {
-	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_opt_globals globals = { .help = RFL_HELP_NONE };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct args args;
 
@@ -301,7 +301,7 @@ static void operands_are_told_from_values(void **state)
 	rfl_opt_free(&with_files, &a);
 }
 
-/* An empty word is what "$UNSET" leaves; as the name of a file it would mean this folder. */
+/* An empty word is what "$UNSET" leaves; as the name of a file it would mean this directory. */
 static void empty_words_are_refused_where_they_name_something(void **state)
 {
 	static const struct rfl_opt title[] = {
@@ -321,7 +321,7 @@ static void empty_words_are_refused_where_they_name_something(void **state)
 
 	(void)state;
 	assert_int_equal(rfl_opt_parse(&with_files, 3, words, &a, NULL, &err), RFL_EUSAGE);
-	assert_string_equal(err.msg, "empty operand: test accepts FILE...; leave it out");
+	assert_string_equal(err.msg, "empty operand; test accepts FILE...");
 	rfl_opt_free(&with_files, &a);
 
 	good(&cmd, "--title=", &a);
@@ -366,14 +366,14 @@ static void says_what_is_wrong_with_an_option(void **state)
 	bad(&no_files, "--no-pin-memory",
 	    "--no-pin-memory is not an option; did you mean --pin-memory?");
 	bad(&no_files, "--secre",
-	    "--secre is not an option; run 'roofline test --help' for a list");
+	    "--secre is not an option; run 'roofline test --help all' for a list");
 	bad(&no_files, "--mod", "--mod is not an option; did you mean --models?");
 	bad(&no_files, "--pin=yes", "--pin is not an option; did you mean --pin-memory?");
 	bad(&no_files, "--no-aug=yes", "--no-aug is not an option; did you mean --no-augment?");
 	bad(&no_files, "-\xc3\xa9",
 	    "-\xc3\xa9 is not an option; leave it out"); /* half a letter is none */
 	bad(&no_files, "--zzzzzz",
-	    "--zzzzzz is not an option; run 'roofline test --help' for a list");
+	    "--zzzzzz is not an option; run 'roofline test --help all' for a list");
 	bad(&no_files, "-z", "-z is not an option; leave it out");
 	bad(&no_files, "-pz", "-z is not an option; leave it out");
 	bad(&no_files, "-format", "-f is not an option; did you mean --format?");
@@ -431,7 +431,7 @@ static void requires_what_is_required(void **state)
 	static const struct rfl_cmd cmd = { .name = "points",
 					    .opts = rows,
 					    .args_size = sizeof(struct args) };
-	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_opt_globals globals = { .help = RFL_HELP_NONE };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct args a;
 
@@ -440,7 +440,9 @@ static void requires_what_is_required(void **state)
 	good(&cmd, "--peaks p.json", &a);
 	assert_string_equal(a.data, "p.json");
 	assert_ok(parse(&cmd, "--help", &a, &globals, &err), &err); /* help asks for nothing */
-	assert_true(globals.help);
+	assert_int_equal(globals.help, RFL_HELP_SHORT);
+	assert_ok(parse(&cmd, "--help all", &a, &globals, &err), &err);
+	assert_int_equal(globals.help, RFL_HELP_ALL);
 }
 
 static void options_without_effect_are_refused(void **state)
@@ -512,7 +514,7 @@ static void names_the_option_that_a_word_is_for(void **state)
 
 static void every_command_takes_global_options(void **state)
 {
-	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_opt_globals globals = { .help = RFL_HELP_NONE };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct args a;
 
@@ -520,7 +522,7 @@ static void every_command_takes_global_options(void **state)
 	assert_ok(parse(&no_files, "-q --iters 3 -v", &a, &globals, &err), &err);
 	assert_true(globals.quiet);
 	assert_true(globals.verbose);
-	assert_false(globals.help);
+	assert_int_equal(globals.help, RFL_HELP_NONE);
 	assert_int_equal(a.iters, 3);
 	rfl_opt_free(&no_files, &a);
 }
@@ -529,8 +531,9 @@ static void front_options_stop_at_the_command(void **state)
 {
 	char *argv[] = { (char[]){ "roofline" }, (char[]){ "-q" }, (char[]){ "run" },
 			 (char[]){ "--help" }, NULL };
+	char *page[] = { (char[]){ "roofline" }, (char[]){ "--help" }, (char[]){ "run" }, NULL };
 	char *wrong[] = { (char[]){ "roofline" }, (char[]){ "--hlep" }, NULL };
-	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_opt_globals globals = { .help = RFL_HELP_NONE };
 	struct rfl_err err = RFL_ERR_INIT;
 	int next = 0;
 
@@ -538,7 +541,10 @@ static void front_options_stop_at_the_command(void **state)
 	assert_ok(rfl_opt_parse_front(4, argv, &globals, &next, &err), &err);
 	assert_int_equal(next, 2);
 	assert_true(globals.quiet);
-	assert_false(globals.help);
+	assert_int_equal(globals.help, RFL_HELP_NONE);
+	assert_ok(rfl_opt_parse_front(3, page, &globals, &next, &err), &err);
+	assert_int_equal(next, 2); /* a command is not a page */
+	assert_int_equal(globals.help, RFL_HELP_SHORT);
 	assert_int_equal(rfl_opt_parse_front(2, wrong, &globals, &next, &err), RFL_EUSAGE);
 	assert_string_equal(err.msg, "--hlep is not an option; did you mean --help?");
 }
@@ -576,7 +582,7 @@ static void survives_any_words(void **state)
 	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		char *argv[8] = { (char[]){ "test" } };
-		struct rfl_opt_globals globals = { .help = false };
+		struct rfl_opt_globals globals = { .help = RFL_HELP_NONE };
 		struct rfl_err err = RFL_ERR_INIT;
 		struct args a = { .pin = false };
 		const struct rfl_cmd *cmd = round % 2 ? &with_files : &no_files;
@@ -589,8 +595,8 @@ static void survives_any_words(void **state)
 		if (rfl_opt_parse(cmd, argc, argv, &a, &globals, &err) == RFL_OK) {
 			taken++;
 			assert_string_equal(err.msg, "");
-			assert_true(globals.help || (a.iters >= 1 && a.iters <= 1000));
-			assert_true(globals.help || (a.rate >= 0.5 && a.rate <= 2.5));
+			assert_true(globals.help != RFL_HELP_NONE || (a.iters >= 1 && a.iters <= 1000));
+			assert_true(globals.help != RFL_HELP_NONE || (a.rate >= 0.5 && a.rate <= 2.5));
 			for (size_t i = 0; i < a.sizes.n; i++)
 				assert_true(a.sizes.items[i] >= 1);
 		} else {

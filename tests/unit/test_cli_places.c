@@ -1,4 +1,4 @@
-/* Which variables and folders are places of libcupti. */
+/* Which variables and directories are places of libcupti. */
 #include <stdlib.h>
 
 #include "tests/unit/rfl_test.h"

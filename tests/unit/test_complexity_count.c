@@ -132,7 +132,7 @@ static void groups_count_in_every_pass(void **state)
 	rfl_net_free(net);
 }
 
-/* The layer of docs/complexity.md, worked out by hand there. */
+/* The layer of docs/internals/counting.md, worked out by hand there. */
 static void the_worked_layer(void **state)
 {
 	struct rfl_net *net = build("resnet18");

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "complexity/count.h"
-#include "complexity/net/build.h"
+#include "tests/unit/build_rig.h"
 
 /* The same network in both modes, at the batch of the file. */
 struct subject {

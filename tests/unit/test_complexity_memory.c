@@ -1,7 +1,7 @@
 /*
  * test_complexity_memory.c - what a step takes in memory beside what was measured: the tensors that
  * PyTorch keeps, by class and by producer, to the byte; peaks of steps that PyTorch made on a CPU;
- * peaks that others measured on a GPU; and the tables of docs/memory.md.
+ * peaks that others measured on a GPU; and the tables of docs/internals/memory.md.
  */
 #include "tests/unit/published.h"
 
@@ -165,11 +165,11 @@ static double percent(double computed, double measured)
 	return 100.0 * (computed - measured) / measured;
 }
 
-/* A line that docs/memory.md must have. */
+/* A line that docs/internals/memory.md must have. */
 static void documented(const struct rfl_buf *doc, const char *row)
 {
 	if (!strstr(rfl_buf_str(doc), row))
-		fail_msg("docs/memory.md lacks the row %s", row);
+		fail_msg("docs/internals/memory.md lacks the row %s", row);
 }
 
 static void read_doc(struct rfl_buf *doc)
@@ -177,7 +177,7 @@ static void read_doc(struct rfl_buf *doc)
 	struct rfl_err err = RFL_ERR_INIT;
 
 	rfl_buf_init(doc, 0);
-	assert_ok(rfl_file_read(data_path("../../docs/memory.md"), doc, &err), &err);
+	assert_ok(rfl_file_read(data_path("../../docs/internals/memory.md"), doc, &err), &err);
 }
 
 /*
@@ -213,7 +213,7 @@ static void peaks_as_on_a_cpu(void **state)
 				  (double)integer(csv, "forward_peak_bytes"));
 		backward = percent((double)m->phase_peak[RFL_PHASE_BACKWARD],
 				   (double)integer(csv, "backward_peak_bytes"));
-		(void)snprintf(row, sizeof(row), "| %s | %s | %+.2f %% | %+.2f %% |\n", net->model,
+		(void)snprintf(row, sizeof(row), "| %s | %s | %+.2f | %+.2f |\n", net->model,
 			       rfl_num_grouped(m->saved, a), forward, backward);
 		documented(&doc, row);
 		assert_true(forward > -10.0 && forward < 0.5);
@@ -285,7 +285,7 @@ static void peaks_of_a_language_model(void **state)
 		rfl_buf_reset(&row);
 		rfl_buf_printf(&row, "| %s | ", text(csv, "ctx"));
 		say_step(csv, &row);
-		rfl_buf_printf(&row, " | %s | %s | %s | %+.4f %% |\n", text(csv, "phase"),
+		rfl_buf_printf(&row, " | %s | %s | %s | %+.4f |\n", text(csv, "phase"),
 			       rfl_num_grouped(computed, a), rfl_num_grouped(measured, b), error);
 		documented(&doc, rfl_buf_str(&row));
 		assert_true(fabs(error) < 0.6);
@@ -366,7 +366,7 @@ static void peaks_as_published(void **state)
 		computed = (double)m->peak / MIB;
 		measured = strtod(text(csv, "value"), NULL);
 		error = percent(computed, measured);
-		(void)snprintf(row, sizeof(row), "| %s | %s | %s | %s | %.2f | %.2f | %+.2f %% |\n",
+		(void)snprintf(row, sizeof(row), "| %s | %s | %s | %s | %.2f | %.2f | %+.2f |\n",
 			       text(csv, "model"), text(csv, "ctx"), text(csv, "dtype"),
 			       text(csv, "quantity"), computed, measured, error);
 		documented(&doc, row);

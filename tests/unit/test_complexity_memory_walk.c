@@ -8,7 +8,7 @@
 
 #include "complexity/count/memory.h"
 #include "complexity/count/memory_impl.h"
-#include "complexity/net/build.h"
+#include "tests/unit/build_rig.h"
 
 static struct rfl_memory *memory_of(const struct rfl_net *net, struct rfl_memory_options options)
 {

@@ -7,7 +7,7 @@
 #include <limits.h>
 
 #include "base/compiler.h"
-#include "complexity/net/build.h"
+#include "tests/unit/build_rig.h"
 
 /* A builder of "toy" and the image that all tests begin with. */
 static struct rfl_net_builder *toy(int *image)
@@ -121,7 +121,6 @@ static void call_everything(struct rfl_net_builder *b, int x)
 	assert_int_equal(rfl_net_pad(b, x, .top = 1), -1);
 	assert_int_equal(rfl_net_roll(b, x, 0, 1, 1), -1);
 	assert_int_equal(rfl_gather(b, x, RFL_DIMS(2, 2)), -1);
-	assert_int_equal(rfl_net_as_module(b, x, "m"), -1);
 	assert_int_equal(rfl_net_as_function(b, x), -1);
 	assert_int_equal(rfl_net_in_place(b, x), -1);
 	assert_int_equal(rfl_net_shape(b, x).ndim, 0);

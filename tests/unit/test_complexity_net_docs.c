@@ -1,4 +1,4 @@
-/* The format of network files is documented by the rows of the operations: the table of docs/net.md
+/* The format of network files is documented by the rows of the operations: the table of docs/reference/net.md
  * and docs/net.schema.json are what the rows say. With RFL_TEST_UPDATE=1 both are written. The
  * examples are read as users would. */
 #include "tests/unit/docs_page.h"
@@ -24,7 +24,7 @@ static bool updating(void)
 	return getenv("RFL_TEST_UPDATE") != NULL;
 }
 
-/* --- the table of docs/net.md --- */
+/* --- the table of docs/reference/net.md --- */
 
 static void put_default(struct rfl_buf *out, const struct rfl_op_attr *attr)
 {
@@ -83,7 +83,7 @@ static void the_page_lists_every_attribute(void **state)
 	(void)state;
 	rfl_buf_init(&table, 0);
 	put_table(&table);
-	check_page_part(DOCS "net.md", TABLE, AFTER, &table);
+	check_page_part(DOCS "reference/net.md", TABLE, AFTER, &table);
 	rfl_buf_fini(&table);
 }
 

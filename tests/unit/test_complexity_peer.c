@@ -1,6 +1,6 @@
 /*
- * test_complexity_peer.c - other counters' totals to the integer: every row of what they printed
- * for a model of the zoo, and what is refused because the tool cannot do it.
+ * test_complexity_peer.c - totals of FLOP-counting tools to the integer: every row of what they
+ * printed for a model of the zoo, and what is refused because the tool cannot do it.
  */
 #include "tests/unit/published.h"
 
@@ -9,9 +9,9 @@
 
 #include "base/num.h"
 #include "complexity/count.h"
-#include "complexity/net/build.h"
 #include "complexity/op.h"
 #include "complexity/peer.h"
+#include "tests/unit/build_rig.h"
 
 static enum rfl_rc peer_total(const struct rfl_peer *peer, const struct rfl_net *net, int64_t *ret,
 			      struct rfl_err *err)

@@ -1,6 +1,6 @@
 /*
- * test_complexity_peer_docs.c - the tables of docs/appendix/peers.md are what the program says: the
- * rules, one network by operation, every model by tool. With RFL_TEST_UPDATE=1 they are written.
+ * test_complexity_peer_docs.c - the tables of docs/reference/peers.md (the rules, one network by operation)
+ * and of docs/reference/zoo.md (every model by tool). With RFL_TEST_UPDATE=1 they are written.
  */
 #include "tests/unit/docs_page.h"
 
@@ -22,7 +22,7 @@ static enum rfl_rc peer_total(const struct rfl_peer *peer, const struct rfl_net 
 	return rc;
 }
 
-#define PAGE RFL_TEST_DATA "/../../docs/appendix/peers.md"
+#define DOCS RFL_TEST_DATA "/../../docs/reference/"
 #define FROM(what_) \
 	"<!-- " what_ ": written by test_complexity_peer_docs with RFL_TEST_UPDATE=1 -->\n"
 #define TO(what_) "<!-- end of " what_ " -->\n"
@@ -36,13 +36,14 @@ static struct rfl_net *build(const char *model)
 	return net;
 }
 
-static void check(const char *from, const char *to, void (*put)(struct rfl_buf *out))
+static void check(const char *page, const char *from, const char *to,
+		  void (*put)(struct rfl_buf *out))
 {
 	struct rfl_buf part;
 
 	rfl_buf_init(&part, 0);
 	put(&part);
-	check_page_part(PAGE, from, to, &part);
+	check_page_part(page, from, to, &part);
 	rfl_buf_fini(&part);
 }
 
@@ -63,7 +64,7 @@ static void put_rules(struct rfl_buf *out)
 static void rules_are_those_of_the_program(void **state)
 {
 	(void)state;
-	check(FROM("rules"), TO("rules"), put_rules);
+	check(DOCS "peers.md", FROM("rules"), TO("rules"), put_rules);
 }
 
 /* --- one network by operation --- */
@@ -120,7 +121,7 @@ static void put_example(struct rfl_buf *out)
 static void one_network_by_operation(void **state)
 {
 	(void)state;
-	check(FROM("example"), TO("example"), put_example);
+	check(DOCS "peers.md", FROM("example"), TO("example"), put_example);
 }
 
 /* --- every model --- */
@@ -181,7 +182,7 @@ static void put_models(struct rfl_buf *out)
 static void every_model_by_tool(void **state)
 {
 	(void)state;
-	check(FROM("models"), TO("models"), put_models);
+	check(DOCS "zoo.md", FROM("models"), TO("models"), put_models);
 }
 
 int main(void)

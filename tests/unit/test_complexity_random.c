@@ -9,8 +9,8 @@
 
 #include "complexity/count.h"
 #include "complexity/count/memory.h"
-#include "complexity/net/build.h"
 #include "complexity/op.h"
+#include "tests/unit/build_rig.h"
 
 enum { NETS = 100000, MAX_OPS = 5, MAX_OPERANDS = 3 };
 

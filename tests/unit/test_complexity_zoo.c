@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "complexity/net/build.h"
 #include "complexity/op.h"
+#include "tests/unit/build_rig.h"
 
 /* All models of a params file that the zoo knows; returns how many. */
 static int check_params_file(const char *file)
@@ -246,7 +246,7 @@ static void check_net(const struct rfl_net *net)
 		assert_true(rfl_shape_fits(&node->shape));
 		for (int k = 0; k < node->ninputs; k++) {
 			assert_in_range(node->input[k], 0, i - 1);
-			/* nothing in the net reads what only a training with heads has */
+			/* nothing in the net reads what only a training run with heads has */
 			assert_true(node->auxiliary || !net->nodes[node->input[k]].auxiliary);
 		}
 		for (int k = 0; k < node->nparams && !node->tied; k++)

@@ -1,4 +1,4 @@
-/* Folders of images: what is listed and in which order, what is left out. */
+/* Directories of images: what is listed and in which order, what is left out. */
 #include "tests/unit/image_fixture.h"
 
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ static void images_are_listed_in_order(void **state)
 	rfl_dataset_free(set);
 }
 
-/* Folders within a class's are read after its files; a link to nowhere is a file that
+/* Directories within a class's are read after its files; a link to nowhere is a file that
  * cannot be read, a pipe is nothing. */
 static void classes_may_hold_folders_and_links(void **state)
 {
@@ -70,8 +70,8 @@ static void hear(enum rfl_log_level level, const char *line, void *ctx)
 	rfl_buf_printf(ctx, "%s\n", line);
 }
 
-/* Links that lead back, or twice to the same: each folder is read once, which is linear. Without
- * that the 16 levels below would be 65536 folders, and the link back endless. */
+/* Links that lead back, or twice to the same: each directory is read once, which is linear. Without
+ * that the 16 levels below would be 65536 directories, and the link back endless. */
 static void a_folder_is_read_once_however_many_links_lead_to_it(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -97,8 +97,9 @@ static void a_folder_is_read_once_however_many_links_lead_to_it(void **state)
 	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
 	assert_int_equal(set->nimages, 3); /* a link of another class counts for that class */
 	assert_string_equal(set->images[1].name, "1.jpg");
-	assert_non_null(strstr(rfl_buf_str(&log),
-			       "/train/cat/b: skipped: links to a folder that was already read\n"));
+	assert_non_null(
+		strstr(rfl_buf_str(&log),
+		       "/train/cat/b: skipped: links to a directory that was already read\n"));
 	assert_non_null(strstr(rfl_buf_str(&log), "/train/dog/up: skipped: links to"));
 	rfl_dataset_free(set);
 	rfl_buf_fini(&log);
@@ -124,7 +125,7 @@ static void test_images_have_the_labels_of_training(void **state)
 	snprintf(val, sizeof(val), "%s", tmp_path(*state, "val"));
 	assert_int_equal(rfl_data_open_images(&spec, &shape, 4, RFL_LAYOUT_NCHW, NULL, &data, &err),
 			 RFL_EINVAL);
-	assert_says(&err, "contains neither a folder 'val' nor 'test'; store test images as");
+	assert_says(&err, "contains neither a directory 'val' nor 'test'; store test images as");
 	rfl_err_clear(&err);
 	assert_int_equal(rename(train, val), 0);
 	put_image(*state, "cat", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
@@ -132,7 +133,8 @@ static void test_images_have_the_labels_of_training(void **state)
 	assert_int_equal(rfl_data_open_images(&spec, &shape, 4, RFL_LAYOUT_NCHW, NULL, &data, &err),
 			 RFL_EINVAL);
 	assert_says(&err, "/val/dog: ");
-	assert_says(&err, "/train has no class of this name; use the same class folders in both");
+	assert_says(&err,
+		    "/train has no class of this name; use the same class directories in both");
 	rfl_err_clear(&err);
 	put_image(*state, "dog", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
 	assert_ok(rfl_data_open_images(&spec, &shape, 4, RFL_LAYOUT_NCHW, NULL, &data, &err), &err);
@@ -152,7 +154,7 @@ static void folders_deeper_than_the_limit(void **state)
 		  SIZE_MAX);
 	assert_int_equal(rfl_dataset_open(*state, "train", INT64_MAX, false, false, &set, &err),
 			 RFL_EINVAL);
-	assert_says(&err, "folders more than 16 deep");
+	assert_says(&err, "directories more than 16 deep");
 }
 
 static void folders_without_images_are_errors(void **state)
@@ -160,9 +162,9 @@ static void folders_without_images_are_errors(void **state)
 	static const struct {
 		const char *make, *word;
 	} cases[] = {
-		{ "a/x", "no folder 'train'" },
-		{ "b/train", "no class folders" },
-		{ "c/train/cat", "no images in its 1 class folder; " },
+		{ "a/x", "no directory 'train'" },
+		{ "b/train", "no class directories" },
+		{ "c/train/cat", "no images in its 1 class directory; " },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_dataset *set = NULL;
@@ -170,7 +172,7 @@ static void folders_without_images_are_errors(void **state)
 	assert_int_equal(rfl_dataset_open(tmp_path(*state, "none"), "train", INT64_MAX, false,
 					  false, &set, &err),
 			 RFL_EINVAL);
-	assert_says(&err, "no such folder");
+	assert_says(&err, "no such directory");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
 

@@ -396,7 +396,7 @@ static void crop_resize_flip_is_pillows(void **state)
 	rfl_jpeg_free(j);
 }
 
-/* Sums in 64 bits, and the loops for every instruction set that this processor has. */
+/* Sums in 64 bits, and the loops for every instruction set that this CPU has. */
 static void rows_are_the_same_everywhere(void **state)
 {
 	static const size_t lengths[] = { 1, 3, 63, 64, 65, 100, 128, 672, 897 };

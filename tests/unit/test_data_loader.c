@@ -1,5 +1,5 @@
 /*
- * Batches of a folder of images: the same whatever the number of threads, damaged files left out
+ * Batches of a directory of images: the same whatever the number of threads, damaged files left out
  * and named.
  */
 #define _GNU_SOURCE /* pthread_setattr_default_np() */
@@ -131,7 +131,7 @@ static void batches_do_not_depend_on_threads(void **state)
 	assert_true(memcmp(got, want, sizeof(want)) != 0);
 }
 
-/* After a rest nothing is read any more: the folder may go. */
+/* After a rest nothing is read any more: the directory may go. */
 static void a_resting_loader_reads_nothing(void **state)
 {
 	const struct timespec soon = { .tv_nsec = 20000000 };
@@ -434,7 +434,7 @@ static int count_of(const char *text, const char *what)
 	return n;
 }
 
-/* A hundred names, then only the number; and no names at all of a folder that was named before. */
+/* A hundred names, then only the number; no names of a directory that was named before. */
 static void names_come_to_an_end(void **state)
 {
 	struct config config = config_of(2);

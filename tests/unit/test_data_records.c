@@ -1,6 +1,6 @@
 /*
  * CIFAR-10 and MNIST: what comes out of their files, what is refused and how, and how kinds of
- * folders are recognised.
+ * directories are recognised.
  */
 #include "tests/unit/records_fixture.h"
 
@@ -542,16 +542,16 @@ static void networks_must_fit(void **state)
 	assert_int_equal(try_open(RFL_DATA_MNIST, mnist, "cifar_cnn", &err), RFL_EINVAL);
 	assert_says(&err, "mnist images have 1 channel, but cifar_cnn accepts 3");
 	assert_int_equal(try_open(RFL_DATA_MNIST, cifar, "mnist_cnn", &err), RFL_EINVAL);
-	assert_says(&err, "this is a folder of cifar10, not of mnist");
+	assert_says(&err, "this is a directory of cifar10, not of mnist");
 	assert_int_equal(try_open(RFL_DATA_IMAGEFOLDER, cifar, "mnist_cnn", &err), RFL_EINVAL);
 	assert_says(&err, "mnist_cnn accepts 1 x 28 x 28");
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, cifar, "tiny_lm", &err), RFL_EINVAL);
 	assert_says(&err, "tiny_lm accepts no images");
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, NULL, "cifar_cnn", &err), RFL_EINVAL);
-	assert_says(&err, "cifar10 data needs a folder");
+	assert_says(&err, "cifar10 data needs a directory");
 }
 
-/* ---- which kind a folder is ---- */
+/* ---- which kind a directory is ---- */
 
 static void folders_are_told_apart(void **state)
 {
@@ -565,7 +565,7 @@ static void folders_are_told_apart(void **state)
 		{ "t/cifar-10-binary.tar.gz", "unpack it first" },
 		{ "h/train.bin", "looks like CIFAR-100" },
 		{ "l/train-labels-idx1-ubyte.gz", "images are missing" },
-		{ "x/train/x.jpg", "use its parent folder" },
+		{ "x/train/x.jpg", "use its parent directory" },
 		{ "u/cat/x.jpg", "no known data found; use " },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
@@ -590,11 +590,11 @@ static void folders_are_told_apart(void **state)
 	}
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "none"), &kind, &err), RFL_EINVAL);
-	assert_says(&err, "no such file or folder; use a folder of images");
+	assert_says(&err, "no such file or directory; use a directory of images");
 	rfl_err_clear(&err);
 	write_file(*state, "h/a.tar.gz", "x");
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "h/a.tar.gz"), &kind, &err), RFL_EINVAL);
-	assert_says(&err, "this is a file, not a folder");
+	assert_says(&err, "this is a file, not a directory");
 	assert_ok(rfl_data_detect(tmp_path(*state, "h/train.bin"), &kind, &err), &err);
 	assert_int_equal(kind, RFL_DATA_TOKENS);
 }

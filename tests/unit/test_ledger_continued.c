@@ -1,5 +1,5 @@
-/* Rows that are one run: trainings continued from a checkpoint; and two runs with one label: with
- * and without a recorded memory. */
+/* Rows that are one run: training runs continued from a checkpoint; and two runs with one label:
+ * with and without a recorded memory. */
 #include "tests/unit/rfl_test.h"
 
 #include <stdio.h>

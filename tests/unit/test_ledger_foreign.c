@@ -17,8 +17,8 @@ static void refuses_rules(void **state)
 	} cases[] = {
 		{ "batch",
 		  "--map: 'batch' is not a valid rule; write NAME=COLUMN or NAME=\"constant\"" },
-		{ "=x", "--map: the ledger has no column ''; docs/formats.md lists them" },
-		{ "modle=x", "--map: the ledger has no column 'modle'; did you mean 'model'?" },
+		{ "=x", "--map: the ledger has no column ''; docs/reference/columns.md lists them" },
+		{ "modle=x", "--map: the ledger has no column 'modle'; did you mean model?" },
 		{ "model=", "--map: model= has no value; write the name of a column, or "
 			    "\"a constant\" in quotes" },
 		{ "model=\"x",
@@ -255,10 +255,16 @@ static void refuses_tables(void **state)
 		  "the ledger",
 		  RFL_EFORMAT },
 		{ "label,throughput,batch\nlab_vgg16_fp32_bs8_r1,2,8.5\n", "",
-		  ":2: column 'batch': '8.5' is not an integer; correct the cell; if the column "
-		  "has another "
+		  ":2: column 'batch': '8.5' is not a positive integer; correct the value; if the "
+		  "column has another "
 		  "meaning, exclude it with --map 'NAME=\"\"', where NAME is its name in the "
 		  "ledger",
+		  RFL_EFORMAT },
+		{ "label,throughput,batch\nlab_vgg16_fp32_bs8_r1,2,-2\n", "",
+		  ":2: column 'batch': '-2' is not a positive integer; correct the value; if the "
+		  "column has another meaning, exclude it with --map 'NAME=\"\"', where NAME is "
+		  "its "
+		  "name in the ledger",
 		  RFL_EFORMAT },
 		{ "label,throughput,env\nlab_vgg16_fp32_bs8_r1,2,My Lab\n", "",
 		  ":2: env: 'My Lab' is not a valid environment name; use a letter a-z, then a-z, "

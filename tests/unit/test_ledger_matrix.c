@@ -45,6 +45,58 @@ static void assert_args(const struct rfl_matrix_cell *cell, const char *expected
 	assert_string_equal(text, expected);
 }
 
+static void write_net(void *state, const char *name, const char *out_features)
+{
+	char text[512];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"schema\": \"roofline.net/1\", \"model\": \"mine\", \"input\": "
+		       "{\"image\": [1, 4, 4]},"
+		       "\"nodes\": [{\"op\": \"flatten\"},"
+		       "{\"name\": \"fc\", \"op\": \"linear\", \"out_features\": %s}]}",
+		       out_features);
+	(void)write_file(state, name, text);
+}
+
+static struct rfl_matrix *load_net(void *state, const char *name)
+{
+	char text[1024];
+
+	(void)snprintf(
+		text, sizeof(text),
+		"{\"schema\": \"roofline.matrix/1\", \"name\": \"m\","
+		"\"environments\": [{\"name\": \"lab\", \"backend\": \"cpu\"}],"
+		"\"models\": [\"vgg16\", \"%s\"], \"batch_sizes\": 2, \"precisions\": \"fp32\","
+		"\"exclude\": {\"model\": \"vgg16\"}}",
+		tmp_path(state, name));
+	return load_text(state, text);
+}
+
+/* A network file is run from its path, has the name of its model, and counts by its contents. */
+static void a_model_can_be_a_file(void **state)
+{
+	struct rfl_matrix *m, *other;
+	char args[512];
+
+	write_net(*state, "a.json", "10");
+	write_net(*state, "b.json", "10");
+	m = load_net(*state, "a.json");
+	assert_int_equal(m->ncells, 1);
+	assert_string_equal(m->cells[0].model, "mine");
+	(void)snprintf(args, sizeof(args),
+		       "--arch=%s --batch-size=2 --precision=fp32 --backend=cpu --env=lab",
+		       tmp_path(*state, "a.json"));
+	assert_args(&m->cells[0], args);
+	other = load_net(*state, "b.json");
+	assert_string_equal(m->cells[0].id, other->cells[0].id);
+	rfl_matrix_free(other);
+	write_net(*state, "b.json", "11");
+	other = load_net(*state, "b.json");
+	assert_string_not_equal(m->cells[0].id, other->cells[0].id);
+	rfl_matrix_free(other);
+	rfl_matrix_free(m);
+}
+
 static void cells_are_the_product(void **state)
 {
 	struct rfl_matrix *m = load_with(*state, "");
@@ -275,8 +327,7 @@ static void refuses_too_many_cells(void **state)
 	rfl_buf_puts(&text, "]}");
 	assert_int_equal(rfl_matrix_parse(text.data, text.len, "big.json", &m, &err), RFL_EFORMAT);
 	assert_string_equal(err.msg,
-			    "big.json: /environments/100: has more than 100,000 cells; split "
-			    "the matrix into several files");
+			    "big.json: /environments/100: has more than 100,000 configurations; split the matrix into several files");
 	assert_null(m);
 	rfl_buf_fini(&text);
 }
@@ -344,7 +395,7 @@ static void examples_ask_for_their_runs(void **state)
 		struct rfl_err err = RFL_ERR_INIT;
 		char path[256], label[RFL_LABEL_MAX + 1];
 
-		(void)snprintf(path, sizeof(path), "../../examples/matrix-%s.json",
+		(void)snprintf(path, sizeof(path), "../../examples/study-%s.json",
 			       examples[i].file);
 		assert_ok(rfl_matrix_load(data_path(path), &m, &err), &err);
 		assert_int_equal(m->ncells, examples[i].cells);
@@ -364,10 +415,10 @@ static void examples_ask_for_their_runs(void **state)
 static void files_conform_to_the_schema(void **state)
 {
 	static const char *const files[] = {
-		"../../examples/matrix-laptop.json",  "../../examples/matrix-quickstart.json",
-		"../../examples/matrix-mac-mps.json", "../../examples/matrix-project.json",
-		"../../examples/matrix-lm.json",      "../../examples/matrix-project-report.json",
-		"../../examples/matrix-cifar.json",   "matrix/small.json"
+		"../../examples/study-laptop.json",  "../../examples/study-quickstart.json",
+		"../../examples/study-mac-mps.json", "../../examples/study-project.json",
+		"../../examples/study-lm.json",      "../../examples/study-project-report.json",
+		"../../examples/study-cifar.json",   "matrix/small.json"
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	json_t *schema = NULL;
@@ -375,10 +426,14 @@ static void files_conform_to_the_schema(void **state)
 	(void)state;
 	assert_ok(rfl_json_load(data_path("../../docs/matrix.schema.json"), &schema, &err), &err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++) {
-		json_t *file = NULL;
+		json_t *file = NULL, *matrix;
 
-		assert_ok(rfl_json_load(data_path(files[i]), &file, &err), &err);
-		conforms(schema, schema, file);
+		assert_ok(rfl_json_load_commented(data_path(files[i]), &file, &err), &err);
+		matrix = json_object_get(file,
+					 "matrix"); /* of a study, where "schema" is optional */
+		if (matrix)
+			rfl_json_put(&matrix, "schema", json_string("roofline.matrix/1"));
+		conforms(schema, schema, matrix ? matrix : file);
 		json_decref(file);
 	}
 	json_decref(schema);
@@ -388,6 +443,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(cells_are_the_product, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(a_model_can_be_a_file, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(repeats_are_three_unless_given, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(inner_options_win, tmpdir_make, tmpdir_remove),

@@ -1,5 +1,5 @@
 /*
- * Log folders of tasks into one: what is new is brought, what is there stays, as often as it is
+ * Log directories of tasks into one: what is new is brought, what is there stays, as often as it is
  * asked.
  */
 #include "tests/unit/rfl_test.h"
@@ -32,10 +32,10 @@ static void add_row(void *state, const char *folder, const char *run_id, const c
 
 	rfl_ledger_row_init(&row);
 	row.schema_version = RFL_LEDGER_SCHEMA;
-	assert_ok(rfl_field_set(&row.run_id, run_id, &err), &err);
-	assert_ok(rfl_field_set(&row.timestamp_utc, time, &err), &err);
-	assert_ok(rfl_field_set(&row.status, "ok", &err), &err);
-	assert_ok(rfl_field_set(&row.version, "1", &err), &err);
+	rfl_field_set(&row.run_id, run_id);
+	rfl_field_set(&row.timestamp_utc, time);
+	rfl_field_set(&row.status, "ok");
+	rfl_field_set(&row.version, "1");
 	(void)snprintf(name, sizeof(name), "%s/metrics.csv", folder);
 	assert_ok(rfl_ledger_append(tmp_path(state, name), &row, &err), &err);
 	rfl_ledger_row_fini(&row);
@@ -127,12 +127,13 @@ static void files_are_never_overwritten(void **state)
 	put(*state, "a/time/x_20260101_000001.txt", "first\n");
 	put(*state, "b/time/x_20260101_000001.txt", "second\n");
 	put(*state, "a/env.json", "{}\n");
+	put(*state, "b/env.json", "{}\n");
 	put(*state, "b/env_info.md", "# b\n");
 	for (int again = 0; again < 2; again++) {
 		sum = merge(*state, both, 2);
 		assert_int_equal(sum.empty, 1);
-		assert_int_equal(sum.files, again ? 0 : 5);
-		assert_int_equal(sum.files_there, again ? 5 : 0);
+		assert_int_equal(sum.files, again ? 0 : 6);
+		assert_int_equal(sum.files_there, again ? 6 : 0);
 		assert_file(*state, "to/steps/r1.csv", "step\n0\n");
 		assert_file(*state, "to/time/x_20260101_000001.txt", "first\n");
 		assert_file(*state, "to/time/x_20260101_000001_2.txt", "second\n");
@@ -340,23 +341,68 @@ static void every_folder_of_runs_comes_along(void **state)
 	assert_file(*state, "to/model_summaries/summary.json", "{}");
 }
 
-/* The record of a machine grows; that of another machine of the same folder name is kept. */
-static void the_newer_record_of_a_machine_replaces_the_older(void **state)
+/* A record is named by its environments. It grows; another machine's of the same name is kept, and
+ * the page has the name of its record. A name that is not one of an environment is not used. */
+static void records_of_machines(void **state)
 {
-	static const char *const both[] = { "x/logs", "y/logs" };
+	static const char *const all[] = { "x/logs", "y/logs", "z/logs", "odd/logs" };
 
-	put(*state, "x/logs/env.json", "{\"environments\": {\"a\": 1}}");
-	put(*state, "y/logs/env.json", "{\"environments\": {\"b\": 1}}");
-	(void)merge(*state, both, 2);
-	put(*state, "x/logs/env.json", "{\"environments\": {\"a\": 2}}");
-	put(*state, "y/logs/env.json", "{\"environments\": {\"b\": 2}}");
-	(void)merge(*state, both, 2);
-	assert_file(*state, "to/env/logs.json", "{\"environments\": {\"a\": 2}}");
-	assert_file(*state, "to/env/logs_2.json", "{\"environments\": {\"b\": 2}}");
-	assert_false(rfl_file_exists(tmp_path(*state, "to/env/logs_3.json")));
+	for (int again = 0; again < 2; again++) {
+		put(*state, "x/logs/env.json",
+		    again ? "{\"environments\": {\"a\": {\"now\": 2}, \"b\": {}}}"
+			  : "{\"environments\": {\"a\": {\"now\": 1}, \"b\": {}}}");
+		put(*state, "x/logs/env_info.md", again ? "x again" : "x");
+		put(*state, "y/logs/env.json",
+		    "{\"environments\": {\"c\": {\"processor\": {\"name\": \"y\"}}}}");
+		put(*state, "y/logs/env_info.md", "y");
+		put(*state, "z/logs/env.json",
+		    "{\"environments\": {\"c\": {\"processor\": {\"name\": \"z\"}}}}");
+		put(*state, "z/logs/env_info.md", "z");
+		put(*state, "odd/logs/env.json", "{\"environments\": {\"../../x\": {}}}");
+		(void)merge(*state, all, RFL_ARRAY_LEN(all));
+	}
+	assert_file(*state, "to/env/a-b.json",
+		    "{\"environments\": {\"a\": {\"now\": 2}, \"b\": {}}}");
+	assert_file(*state, "to/env/a-b.md", "x again");
+	assert_file(*state, "to/env/c.md", "y");
+	assert_file(*state, "to/env/c_2.json",
+		    "{\"environments\": {\"c\": {\"processor\": {\"name\": \"z\"}}}}");
+	assert_file(*state, "to/env/c_2.md", "z");
+	assert_file(*state, "to/env/logs.json", "{\"environments\": {\"../../x\": {}}}");
+	assert_false(rfl_file_exists(tmp_path(*state, "to/env/c_3.json")));
 }
 
-/* More rows than are appended at once, of several folders in turn. */
+/* Another driver does not make another machine, and no page is lost. */
+static void keeps_pages(void **state)
+{
+	static const char *const all[] = { "x", "y", "z" };
+	static const char record[] =
+		"{\"environments\": {\"lab\": {\"processor\": {\"name\": \"p\", "
+		"\"governor\": \"%s\"}, \"gpus\": {\"driver\": \"%s\", "
+		"\"devices\": [{\"name\": \"g\"}]}}}}";
+	char text[512];
+
+	put(*state, "x/env_info.md", "x");
+	put(*state, "y/env_info.md", "y");
+	put(*state, "z/env_info.md", "z");
+	(void)snprintf(text, sizeof(text), record, "powersave", "550.1");
+	put(*state, "x/env.json", text);
+	put(*state, "y/env.json", text);
+	(void)merge(*state, all, RFL_ARRAY_LEN(all));
+	assert_file(*state, "to/env/lab.md", "x");
+	assert_file(*state, "to/env/lab_2.md", "y");
+	assert_file(*state, "to/env/z.md", "z");
+	put(*state, "to/env/lab.md", "x and notes");
+	(void)merge(*state, all, RFL_ARRAY_LEN(all));
+	assert_file(*state, "to/env/lab.md", "x and notes");
+	(void)snprintf(text, sizeof(text), record, "performance", "560.2");
+	put(*state, "x/env.json", text);
+	(void)merge(*state, all, 1);
+	assert_file(*state, "to/env/lab.json", text);
+	assert_false(rfl_file_exists(tmp_path(*state, "to/env/lab_2.json")));
+}
+
+/* More rows than are appended at once, of several directories in turn. */
 static void many_rows_stay_in_order(void **state)
 {
 	static const char *const folders[] = { "a", "b", "c" };
@@ -407,7 +453,8 @@ int main(void)
 		TEST(rows_of_older_versions),
 		TEST(files_of_any_size_are_copied),
 		TEST(every_folder_of_runs_comes_along),
-		TEST(the_newer_record_of_a_machine_replaces_the_older),
+		TEST(records_of_machines),
+		TEST(keeps_pages),
 		TEST(many_rows_stay_in_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

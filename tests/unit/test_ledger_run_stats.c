@@ -33,10 +33,9 @@ static double normal(uint64_t *x)
 
 static struct rfl_run_stats stats_of(const double *times, size_t n)
 {
-	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_stats s;
 
-	assert_ok(rfl_run_stats_of(times, n, &s, &err), &err);
+	s = rfl_run_stats_of(times, n);
 	return s;
 }
 
@@ -108,35 +107,16 @@ static void outliers_lie_beyond_the_limit(void **state)
 	assert_int_equal(s.outliers, 2);
 }
 
-static void phases(void **state)
-{
-	const double some[] = { 1, 2, 4 }, hole[] = { 1, (double)NAN };
-	struct rfl_err err = RFL_ERR_INIT;
-	double mean, std;
-
-	(void)state;
-	assert_ok(rfl_run_mean_std(some, 3, &mean, &std, &err), &err);
-	assert_close(mean, 7.0 / 3, 1e-15);
-	assert_close(std, sqrt(7.0 / 3), 1e-14);
-	assert_ok(rfl_run_mean_std(some, 1, &mean, &std, &err), &err);
-	assert_true(mean == 1 && isnan(std));
-	assert_ok(rfl_run_mean_std(hole, 2, &mean, &std, &err), &err);
-	assert_true(isnan(mean) && isnan(std));
-	assert_ok(rfl_run_mean_std(some, 0, &mean, &std, &err), &err);
-	assert_true(isnan(mean) && isnan(std));
-}
-
 /* A window whose first `cold` steps take `factor` times as long as the others. */
 static int64_t cold_steps(size_t n, size_t cold, double factor, uint64_t seed)
 {
 	double *x = calloc(n, sizeof(*x));
-	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_stats stats;
 
 	assert_non_null(x);
 	for (size_t i = 0; i < n; i++)
 		x[i] = (i < cold ? factor : 1) * (100 + normal(&seed));
-	assert_ok(rfl_run_stats_of(x, n, &stats, &err), &err);
+	stats = rfl_run_stats_of(x, n);
 	free(x);
 	return stats.cold_steps;
 }
@@ -194,7 +174,7 @@ static struct alarms noise(size_t n, double std, bool skewed)
 	return a;
 }
 
-/* docs/run.md states these rates; the generator is fixed, so that they are the same everywhere. */
+/* docs/internals/measuring.md states these rates; the generator is fixed, so that they are the same everywhere. */
 static void false_alarms_on_white_noise_are_rare(void **state)
 {
 	static const struct {
@@ -257,7 +237,6 @@ int main(void)
 		cmocka_unit_test(agrees_with_numpy),
 		cmocka_unit_test(small_windows_by_hand),
 		cmocka_unit_test(outliers_lie_beyond_the_limit),
-		cmocka_unit_test(phases),
 		cmocka_unit_test(a_cold_start_is_seen_and_measured),
 		cmocka_unit_test(false_alarms_on_white_noise_are_rare),
 		cmocka_unit_test(flags_and_their_limits),

@@ -1,4 +1,4 @@
-/* Which processor this is, from words that processors of several kinds answer. */
+/* Which CPU this is, from words that CPUs of several kinds answer. */
 #include "tests/unit/rfl_test.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void tells_family_model_and_counters(void **state)
 	}
 }
 
-/* This machine: the processor's own name contains the vendor as well. */
+/* This machine: the CPU's own name contains the vendor as well. */
 static void agrees_with_the_brand(void **state)
 {
 	struct rfl_cpu_id id;

@@ -27,7 +27,7 @@ static void candidates_are_in_order(void **state)
 	touch(state, "cuda/lib64/libcublasLt.so.13");
 	touch(state, "site/nvidia/cu13/lib/libcublasLt.so.13");
 	touch(state, "site/torch/lib/libcublasLt.so.11");
-	/* an installation has a link to the folder of a PyTorch, which may be a link itself */
+	/* an installation has a link to the directory of a PyTorch, which may be a link itself */
 	touch(state, "lib/roofline/plugin.so");
 	assert_int_equal(symlink("../../site/torch", tmp_path(*state, "lib/roofline/torch")), 0);
 	snprintf(linked, sizeof(linked), "%s", tmp_path(*state, "lib/roofline/torch/lib"));

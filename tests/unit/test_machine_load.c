@@ -1,4 +1,4 @@
-/* The load of processors from files made for the test, and the clock of this one. */
+/* The load of CPUs from files made for the test, and the clock of this one. */
 #include "tests/unit/rfl_test.h"
 
 #include <math.h>
@@ -52,6 +52,40 @@ static void incomplete_files_are_unknown(void **state)
 	}
 }
 
+#define RAPL "/sys/class/powercap/intel-rapl:"
+
+/* Packages are added, a counter may wrap, and other domains are no packages. */
+static void adds_the_energy_of_packages(void **state)
+{
+	struct rfl_energy e;
+
+	rfl_energy_begin(*state, &e);
+	assert_true(isnan(e.used_j));
+	for (char i = '0'; i < '3'; i++) {
+		char path[] = RAPL "?/max_energy_range_uj";
+
+		path[strlen(RAPL)] = i;
+		put(*state, path, "10000000\n");
+	}
+	put(*state, RAPL "0/name", "package-0\n");
+	put(*state, RAPL "1/name", "psys\n");
+	put(*state, RAPL "2/name", "package-1\n");
+	put(*state, RAPL "0/energy_uj", "1000000\n");
+	put(*state, RAPL "1/energy_uj", "1\n");
+	put(*state, RAPL "2/energy_uj", "9000000\n");
+	rfl_energy_begin(*state, &e);
+	assert_int_equal(e.n, 2);
+	assert_close(e.used_j, 0, 0);
+	put(*state, RAPL "0/energy_uj", "1500000\n");
+	put(*state, RAPL "1/energy_uj", "9000000\n");
+	put(*state, RAPL "2/energy_uj", "250000\n");
+	rfl_energy_add(*state, &e);
+	assert_close(e.used_j, 0.5 + 1.25, 1e-12);
+	put(*state, RAPL "2/energy_uj", "no\n");
+	rfl_energy_add(*state, &e);
+	assert_true(isnan(e.used_j));
+}
+
 /* Work of this process appears in the file of the kernel, a tick later at most. */
 static void this_process_is_busy(void **state)
 {
@@ -71,7 +105,7 @@ static void this_process_is_busy(void **state)
 	assert_true(after.busy_s > before.busy_s);
 }
 
-/* The fastest of several readings repeats, and is the clock of some processor. */
+/* The fastest of several readings repeats, and is the clock of some CPU. */
 static void the_clock_of_a_core_repeats(void **state)
 {
 	double most[2] = { 0 };
@@ -113,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_TMP(adds_the_times_of_processors),
+		IN_TMP(adds_the_energy_of_packages),
 		IN_TMP(incomplete_files_are_unknown),
 		cmocka_unit_test(this_process_is_busy),
 		cmocka_unit_test(the_clock_of_a_core_repeats),

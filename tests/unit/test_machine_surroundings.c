@@ -1,6 +1,6 @@
 /*
- * Surroundings of a machine: load, container, cloud, network and storage, each from folders made
- * for the test; and this machine.
+ * Surroundings of a machine: load, container, cloud, network and storage, each from directories
+ * made for the test; and this machine.
  */
 #include "tests/unit/rfl_test.h"
 
@@ -300,7 +300,7 @@ static void this_machine(void **state)
 	rfl_storage_of("", *state, &st);
 	/* a root that was only changed to is in no list of mounts: its file system is not known */
 	assert_true(st.size_bytes > 0 && st.free_bytes >= 0 && st.free_bytes <= st.size_bytes);
-	rfl_storage_of("", "/no/such/folder", &st);
+	rfl_storage_of("", "/no/such/directory", &st);
 	assert_true(st.size_bytes > 0); /* of what is there of it */
 	rfl_surroundings_free(NULL);
 }

@@ -1,4 +1,4 @@
-/* Topology from a synthetic machine and from this one, limits from folders made for the test. */
+/* Topology of a synthetic machine and of this one; limits from directories made for the test. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
 #endif

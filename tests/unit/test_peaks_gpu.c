@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/json.h"
 #include "peaks/edit.h"
@@ -65,7 +66,7 @@ static int load_fakes(void **state)
 
 /* Measure on a fake with little memory; other scripts are added. */
 static enum rfl_rc measure(const char *const *only, const char *cuda, const char *lt,
-			   struct rfl_gpu_measurement **ret, struct rfl_err *err)
+			   struct rfl_measurement *m, struct rfl_err *err)
 {
 	const struct rfl_gpu_spec spec = { .only = only, .sustained_s = 0.2 };
 	char script[512], leaks[256];
@@ -75,7 +76,7 @@ static enum rfl_rc measure(const char *const *only, const char *cuda, const char
 	fake.cuda(script);
 	snprintf(script, sizeof(script), "%s;quiet=1", lt);
 	fake.lt(script);
-	rc = rfl_gpu_measure(&spec, ret, err);
+	rc = rfl_gpu_measure(&spec, m, err);
 	if (fake.leaks(leaks, sizeof(leaks)) || fake.lt_open())
 		fail_msg("%s, %s: left open: %s; %d of cuBLASLt", cuda, lt, leaks, fake.lt_open());
 	assert_string_equal(fake.cuda_complaints(), "");
@@ -83,38 +84,38 @@ static enum rfl_rc measure(const char *const *only, const char *cuda, const char
 	return rc;
 }
 
-static struct rfl_gpu_measurement *measured(const char *const *only, const char *cuda,
-					    const char *lt)
+static struct rfl_measurement *measured(const char *const *only, const char *cuda, const char *lt)
 {
-	struct rfl_gpu_measurement *m = NULL;
+	struct rfl_measurement *m = rfl_measurement_new();
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(measure(only, cuda, lt, &m, &err), &err);
+	assert_ok(measure(only, cuda, lt, m, &err), &err);
 	return m;
 }
 
-static const struct rfl_gpu_cell *cell_of(const struct rfl_gpu_measurement *m, const char *key)
+/* A ceiling, measured or not. */
+static const struct rfl_peak *peak_of(const struct rfl_measurement *m, const char *key)
 {
-	for (size_t i = 0; i < m->ncells; i++)
-		if (strcmp(m->cells[i].key, key) == 0)
-			return &m->cells[i];
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->all[i].key, key) == 0 && !m->all[i].other)
+			return &m->all[i].level.peak;
 	fail_msg("no ceiling %s", key);
 	return NULL;
 }
 
-static const struct rfl_gpu_run *best_of(const struct rfl_gpu_measurement *m, const char *key)
+static const struct rfl_peak *best_of(const struct rfl_measurement *m, const char *key)
 {
-	const struct rfl_gpu_cell *cell = cell_of(m, key);
+	const struct rfl_peak *peak = peak_of(m, key);
 
-	if (cell->best == SIZE_MAX)
-		fail_msg("%s: %s", key, cell->reason);
-	return &m->runs[cell->best];
+	if (peak->status != RFL_PEAK_MEASURED)
+		fail_msg("%s: %s", key, peak->reason);
+	return peak;
 }
 
 /* A rate of the fake comes out again: FLOPs, bytes and seconds are counted alike on both sides. */
 static void rates_are_those_of_the_gpu(void **state)
 {
-	struct rfl_gpu_measurement *m = measured(
+	struct rfl_measurement *m = measured(
 		NULL,
 		"rate=rfl_fma_fp64:1e12;rate=rfl_fma_fp32:2e12;rate=rfl_fma_fp16:3e12;"
 		"rate=rfl_fma_bf16:4e12;rate=rfl_copy:5e11;rate=rfl_read:4e11;rate=rfl_triad:3e11;"
@@ -142,46 +143,46 @@ static void rates_are_those_of_the_gpu(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
-		const struct rfl_gpu_run *run = best_of(m, rows[i].key);
+		const struct rfl_peak *run = best_of(m, rows[i].key);
 
-		assert_close(run->timed.sustained, rows[i].rate, 1e-3);
-		if (!strstr(run->what, rows[i].what))
-			fail_msg("%s: %s", rows[i].key, run->what);
+		assert_close(run->value, rows[i].rate, 1e-3);
+		if (!strstr(run->kernel, rows[i].what))
+			fail_msg("%s: %s", rows[i].key, run->kernel);
 	}
 	assert_string_equal(best_of(m, "fp16.matrix.fp16acc")->accumulate, "fp16");
 	assert_string_equal(best_of(m, "fp16.matrix")->accumulate, "fp32");
 	assert_true(best_of(m, "L2")->working_set_bytes <= 1 << 20);
-	rfl_gpu_measurement_free(m);
+	rfl_measurement_free(m);
 }
 
 /* The clock falls after half a second: the burst is kept, the ceiling is what remains. */
 static void a_ceiling_is_what_is_sustained(void **state)
 {
 	static const char *const only[] = { "fp32.vector", NULL };
-	struct rfl_gpu_measurement *m = measured(only, "fade=0.3:0.5", "fail=cublasLtCreate:1");
-	const struct rfl_gpu_run *run = best_of(m, "fp32.vector");
+	struct rfl_measurement *m = measured(only, "fade=0.3:0.5", "fail=cublasLtCreate:1");
+	const struct rfl_peak *run = best_of(m, "fp32.vector");
 
 	(void)state;
-	assert_close(run->timed.stats.max, 1e12, 1e-3);
-	assert_close(run->timed.sustained, 5e11, 1e-3);
-	assert_true(run->timed.seconds >= 0.2);
-	assert_in_range(run->timed.stats.n, 21, 100);
-	rfl_gpu_measurement_free(m);
+	assert_close(run->stats.max, 1e12, 1e-3);
+	assert_close(run->value, 5e11, 1e-3);
+	assert_true(run->sustained_s >= 0.2);
+	assert_in_range(run->stats.n, 21, 100);
+	rfl_measurement_free(m);
 }
 
 static void the_fastest_algorithm_is_used(void **state)
 {
 	static const char *const only[] = { "fp8.matrix", NULL };
-	struct rfl_gpu_measurement *m = measured(only, "rate=lt_fp8_68:1e11", "");
+	struct rfl_measurement *m = measured(only, "rate=lt_fp8_68:1e11", "");
 
 	(void)state;
 	/* the first proposal has half the rate, two others cannot be used */
-	assert_close(best_of(m, "fp8.matrix")->timed.sustained, 1e11, 1e-3);
-	assert_in_range(best_of(m, "fp8.matrix")->n, 512, 16384);
-	rfl_gpu_measurement_free(m);
+	assert_close(best_of(m, "fp8.matrix")->value, 1e11, 1e-3);
+	assert_in_range(best_of(m, "fp8.matrix")->shape[0], 512, 16384);
+	rfl_measurement_free(m);
 	m = measured(only, "rate=lt_fp8_68:1e11", "candidates=1");
-	assert_close(best_of(m, "fp8.matrix")->timed.sustained, 5e10, 1e-3);
-	rfl_gpu_measurement_free(m);
+	assert_close(best_of(m, "fp8.matrix")->value, 5e10, 1e-3);
+	rfl_measurement_free(m);
 }
 
 /* 32 times L2: an H100 has 50 MB of it, a B200 126 MB. */
@@ -214,66 +215,69 @@ static void arrays_are_much_larger_than_l2(void **state)
 static void a_fault_that_is_noticed_late_is_reported(void **state)
 {
 	static const char *const only[] = { "fp32.vector", "DRAM", NULL };
-	struct rfl_gpu_measurement *m = NULL;
+	struct rfl_measurement *m = rfl_measurement_new();
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
-	assert_int_equal(measure(only, "late=cuLaunchKernel:700", "", &m, &err), RFL_EUNAVAILABLE);
+	assert_int_equal(measure(only, "late=cuLaunchKernel:700", "", m, &err), RFL_EUNAVAILABLE);
+	rfl_measurement_free(m);
 	assert_says(&err, "CUDA error (700)");
 }
 
-static void is_refused(const char *key, const char *cuda, const char *lt, const char *status,
-		       const char *reason)
+static void is_refused(const char *key, const char *cuda, const char *lt,
+		       enum rfl_peak_status status, const char *reason)
 {
 	const char *const only[] = { key, "fp64.vector", NULL };
-	struct rfl_gpu_measurement *m = measured(only, cuda, lt);
-	const struct rfl_gpu_cell *cell = cell_of(m, key);
+	struct rfl_measurement *m = measured(only, cuda, lt);
+	const struct rfl_peak *peak = peak_of(m, key);
 
-	assert_int_equal(cell->best, SIZE_MAX);
-	assert_string_equal(cell->status, status);
-	if (!strstr(cell->reason, reason))
-		fail_msg("%s: %s", key, cell->reason);
-	rfl_gpu_measurement_free(m);
+	assert_int_equal(peak->status, status);
+	if (!strstr(peak->reason, reason))
+		fail_msg("%s: %s", key, peak->reason);
+	rfl_measurement_free(m);
 }
 
 static void what_cannot_be_measured_has_a_reason(void **state)
 {
 	(void)state;
-	is_refused("bf16.matrix", "cc=75", "", "unsupported", "compute capability 7.5");
-	is_refused("fp8.matrix", "cc=86", "", "unsupported", "compute capability 8.6");
+	is_refused("bf16.matrix", "cc=75", "", RFL_PEAK_UNSUPPORTED, "compute capability 7.5");
+	is_refused("fp8.matrix", "cc=86", "", RFL_PEAK_UNSUPPORTED, "compute capability 8.6");
 	/* mma is not the ceiling of Hopper, but that of Ada */
-	is_refused("bf16.matrix", "cc=90", "fail=cublasLtCreate:1", "unknown",
+	is_refused("bf16.matrix", "cc=90", "fail=cublasLtCreate:1", RFL_PEAK_UNKNOWN,
 		   "mma reaches only a part");
-	is_refused("bf16.matrix", "cc=100", "candidates=0", "unknown", "proposes no algorithm");
-	is_refused("fp8.matrix", "cc=90", "fail=cublasLtCreate:1", "unknown", "could not start");
-	is_refused("L2", "l2=0", "", "unknown", "does not report the size of L2");
-	is_refused("link", "integrated=1", "", "unsupported", "memory of the host");
-	is_refused("DRAM", "l2=4000000", "", "unknown", "fit into L2");
-	is_refused("DRAM", "wrong=1", "", "failed", "rfl_write wrote 1 instead of 0.5");
-	is_refused("DRAM", "fail=cuMemAlloc_v2:2@4", "", "failed", "not have enough free memory");
+	is_refused("bf16.matrix", "cc=100", "candidates=0", RFL_PEAK_UNKNOWN,
+		   "proposes no algorithm");
+	is_refused("fp8.matrix", "cc=90", "fail=cublasLtCreate:1", RFL_PEAK_UNKNOWN,
+		   "could not start");
+	is_refused("L2", "l2=0", "", RFL_PEAK_UNKNOWN, "does not report the size of L2");
+	is_refused("link", "integrated=1", "", RFL_PEAK_UNSUPPORTED, "memory of the host");
+	is_refused("DRAM", "l2=4000000", "", RFL_PEAK_UNKNOWN, "fit into L2");
+	is_refused("DRAM", "wrong=1", "", RFL_PEAK_FAILED, "rfl_write wrote 1 instead of 0.5");
+	is_refused("DRAM", "fail=cuMemAlloc_v2:2@4", "", RFL_PEAK_FAILED,
+		   "not have enough free memory");
 }
 
 static void a_product_is_not_needed_where_mma_is_full(void **state)
 {
 	static const char *const only[] = { "bf16.matrix", "fp64.matrix", NULL };
-	struct rfl_gpu_measurement *m = measured(only, "cc=89", "fail=cublasLtCreate:1");
+	struct rfl_measurement *m = measured(only, "cc=89", "fail=cublasLtCreate:1");
 
 	(void)state;
-	assert_close(best_of(m, "bf16.matrix")->timed.sustained, 1e12, 1e-3);
-	rfl_gpu_measurement_free(m);
+	assert_close(best_of(m, "bf16.matrix")->value, 1e12, 1e-3);
+	rfl_measurement_free(m);
 	m = measured(only, "cc=90", "fail=cublasLtCreate:1");
-	assert_string_equal(best_of(m, "fp64.matrix")->what, "mma m16n8k16 in registers");
-	rfl_gpu_measurement_free(m);
+	assert_string_equal(best_of(m, "fp64.matrix")->kernel, "mma m16n8k16 in registers");
+	rfl_measurement_free(m);
 }
 
 static void the_whole_is_refused(const char *cuda, const char *word)
 {
 	static const char *const only[] = { "fp64.vector", NULL };
-	struct rfl_gpu_measurement *m = NULL;
+	struct rfl_measurement *m = rfl_measurement_new();
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_int_equal(measure(only, cuda, "", &m, &err), RFL_EUNAVAILABLE);
-	assert_null(m);
+	assert_int_equal(measure(only, cuda, "", m, &err), RFL_EUNAVAILABLE);
+	rfl_measurement_free(m);
 	assert_says(&err, word);
 }
 
@@ -298,7 +302,7 @@ static const json_t *at(const json_t *value, const char *key)
 /* The environment passes the checks of the format, and reads back. */
 static void the_environment_is_written(void **state)
 {
-	struct rfl_gpu_measurement *m = NULL;
+	struct rfl_measurement *m = NULL;
 	struct rfl_peaks_edit *edit = NULL;
 	struct rfl_peaks *peaks = NULL;
 	const struct rfl_peaks_env *env;
@@ -310,8 +314,10 @@ static void the_environment_is_written(void **state)
 
 	fake_nvml.control("sm=1400;power=72;temperature=66;reasons=4");
 	m = measured(NULL, "ecc=1;name=NVIDIA A100 MIG 1g.5gb;cc=89;rate=lt_bf16_68:2e12", "");
-	value = rfl_gpu_measurement_json(m);
+	rfl_measurement_finish(m);
+	value = rfl_peaks_env_json(&m->env);
 	assert_non_null(value);
+	assert_int_equal(json_object_size(json_object_get(value, "host")), 2); /* driver, CUDA */
 	assert_ok(rfl_peaks_edit_open(path, &edit, &err), &err);
 	rfl_peaks_edit_merge(edit, "lab", value);
 	assert_ok(rfl_peaks_edit_save(edit, &err), &err);
@@ -342,7 +348,7 @@ static void the_environment_is_written(void **state)
 	free(notes);
 	json_decref(value);
 	rfl_peaks_free(peaks);
-	rfl_gpu_measurement_free(m);
+	rfl_measurement_free(m);
 }
 
 /* The fake refuses what cuBLASLt refuses: types that do not go together, a GPU that lacks them,
@@ -426,16 +432,16 @@ static void the_fake_refuses_as_cublaslt_does(void **state)
 static void fp8_is_measured_in_both_ways(void **state)
 {
 	static const char *const only[] = { "fp8.matrix", "fp8.matrix.fastacc", NULL };
-	struct rfl_gpu_measurement *m =
+	struct rfl_measurement *m =
 		measured(only, "rate=lt_fp8_68:1e12;rate=lt_fp8_68_fast:2e12", "");
 
 	(void)state;
-	assert_close(best_of(m, "fp8.matrix")->timed.sustained, 1e12, 1e-3);
-	assert_close(best_of(m, "fp8.matrix.fastacc")->timed.sustained, 2e12, 1e-3);
-	assert_string_equal(best_of(m, "fp8.matrix.fastacc")->what,
+	assert_close(best_of(m, "fp8.matrix")->value, 1e12, 1e-3);
+	assert_close(best_of(m, "fp8.matrix.fastacc")->value, 2e12, 1e-3);
+	assert_string_equal(best_of(m, "fp8.matrix.fastacc")->kernel,
 			    "cuBLASLt 13.1.0 product of fp8 (e4m3) to bf16, fast accumulation");
 	assert_null(best_of(m, "fp8.matrix.fastacc")->accumulate);
-	rfl_gpu_measurement_free(m);
+	rfl_measurement_free(m);
 }
 
 /* With other codes each call fails always, and from its third time on. Nothing is left open, and
@@ -450,24 +456,25 @@ static void fail_each(const char *const *calls, size_t n, bool lt)
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t c = 0; c < RFL_ARRAY_LEN(codes); c++) {
-			struct rfl_gpu_measurement *m = NULL;
+			struct rfl_measurement *m = rfl_measurement_new();
 			struct rfl_err err = RFL_ERR_INIT;
 			char script[128], line[128];
 			enum rfl_rc rc;
 
 			snprintf(script, sizeof(script), "fail=%s:%s", calls[i], codes[c]);
-			rc = measure(only, lt ? "" : script, lt ? script : "", &m, &err);
+			rc = measure(only, lt ? "" : script, lt ? script : "", m, &err);
 			snprintf(line, sizeof(line), "%s\n", calls[i]);
 			tried += strstr(lt ? fake.lt_log() : fake.cuda_log(), line) != NULL;
 			if (rc != RFL_OK) {
 				if (rc == RFL_EFAILED || !err.msg[0])
 					fail_msg("%s: %d, %s", script, rc, err.msg);
+				rfl_measurement_free(m);
 				continue;
 			}
-			for (size_t k = 0; k < m->ncells; k++)
-				if (m->cells[k].best == SIZE_MAX && !m->cells[k].reason[0])
-					fail_msg("%s: %s has no reason", script, m->cells[k].key);
-			rfl_gpu_measurement_free(m);
+			for (size_t k = 0; k < m->n; k++)
+				if (!m->all[k].level.peak.kernel && !m->all[k].level.peak.reason)
+					fail_msg("%s: %s has no reason", script, m->all[k].key);
+			rfl_measurement_free(m);
 		}
 	assert_int_equal(tried, n * RFL_ARRAY_LEN(codes));
 }

@@ -1,5 +1,5 @@
 /*
- * test_peaks_gpu_ptx.c - runs the PTX of the loops on the processor, thread by thread, with an
+ * test_peaks_gpu_ptx.c - runs the PTX of the loops on the CPU, thread by thread, with an
  * interpreter of the instructions that they use: which bytes are read and written, and results.
  */
 #include <stdio.h>

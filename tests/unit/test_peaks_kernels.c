@@ -423,7 +423,7 @@ static void chains_compute_and_count(void **state)
 		skip();
 }
 
-/* Overflow or denormal numbers would change the speed of some processors. */
+/* Overflow or denormal numbers would change the speed of some CPUs. */
 static void measured_chains_keep_their_numbers(void **state)
 {
 	static struct rfl_kernel_chains c;
@@ -438,8 +438,7 @@ static void measured_chains_keep_their_numbers(void **state)
 		assert_true(get(k->dtype, c.a, 0) != 0 && get(k->dtype, c.b, 0) != 0);
 		c.iters = 100000;
 		k->chains(&c);
-		for (size_t j = 0; j < (size_t)k->step * (size_t)(k->accumulators + k->adds);
-		     j++) {
+		for (size_t j = 0; j < (size_t)k->step * (size_t)(k->accumulators + k->adds); j++) {
 			const double x = get(k->accumulate, c.x, j);
 
 			if (!is(k->accumulate, "int32"))
@@ -589,11 +588,11 @@ static void a_processor_without_the_instructions_says_so(void **state)
 	char lacking[RFL_PEAK_LACKING_MAX];
 
 	(void)state;
-	/* no processor has both */
+	/* no CPU has both */
 	assert_int_equal(rfl_peak_kernel_probe(&k, &err), RFL_EUNAVAILABLE);
 	assert_says(&err, "fp32_future");
 	assert_true(*rfl_peak_kernel_lacking(&k, lacking));
-	assert_says(&err, "which this processor or its operating system");
+	assert_says(&err, "which this CPU or its operating system");
 }
 
 int main(void)

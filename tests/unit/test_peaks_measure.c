@@ -1,4 +1,5 @@
 /* Measuring: small and short, from the team of threads to an environment that reads back. */
+#include "base/alloc.h"
 #include "tests/unit/rfl_test.h"
 
 #include <math.h>
@@ -10,6 +11,12 @@
 #include "peaks/edit.h"
 #include "peaks/measure.h"
 #include "peaks/peaks.h"
+
+static json_t *json_of(struct rfl_measurement *m)
+{
+	rfl_measurement_finish(m);
+	return rfl_peaks_env_json(&m->env);
+}
 
 static struct rfl_machine *machine;
 
@@ -66,7 +73,7 @@ static void run(struct rfl_bench *b, const struct rfl_peak_kernel *k, int thread
 	assert_in_range(seen->repeats + seen->discarded, 4, 8);
 	assert_true(seen->thread_s > 0 && seen->off_s >= 0 && seen->off_s <= seen->thread_s);
 	assert_true(seen->machine_s >= seen->thread_s);
-	/* between the slowest and the fastest processors there are */
+	/* between the slowest and the fastest CPUs there are */
 	if (!isnan(result.clock_hz))
 		assert_true(result.clock_hz > 1e8 && result.clock_hz < 1e10);
 	for (int i = 0; i < seen->repeats; i++) {
@@ -169,7 +176,7 @@ static void too_little_memory_is_no_bandwidth(void **state)
 					       .threads = 1,
 					       .repeats = 3,
 					       .budget_s = RFL_MEASURE_QUICK_S };
-	struct rfl_measurement *m = NULL;
+	struct rfl_measurement *m = rfl_measurement_new();
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
@@ -177,14 +184,15 @@ static void too_little_memory_is_no_bandwidth(void **state)
 		skip();
 	small.memory_available_bytes = 12 << 20;
 	small.ncaches = 0;
-	assert_ok(rfl_measure(&spec, &m, &err), &err);
-	assert_true(m->capped && m->llc_assumed);
-	assert_int_equal(m->ncells, 2);
-	assert_string_equal(m->cells[1].key, "DRAM");
-	assert_true(m->cells[0].best != SIZE_MAX);
-	assert_true(m->cells[1].best == SIZE_MAX);
-	assert_non_null(strstr(m->cells[1].reason, "memory allows arrays of 2 MiB"));
-	assert_non_null(strstr(m->cells[1].reason, "unknown, assumed"));
+	rfl_measure_host(m, spec.machine);
+	assert_ok(rfl_measure(&spec, m, &err), &err);
+	assert_true(m->capped);
+	assert_int_equal(m->n, 2);
+	assert_string_equal(m->all[1].key, "DRAM");
+	assert_int_equal(m->all[0].level.peak.status, RFL_PEAK_MEASURED);
+	assert_int_equal(m->all[1].level.peak.status, RFL_PEAK_UNKNOWN);
+	assert_non_null(strstr(m->all[1].level.peak.reason, "memory allows arrays of 2 MiB"));
+	assert_non_null(strstr(m->all[1].level.peak.reason, "unknown, assumed"));
 	rfl_measurement_free(m);
 }
 
@@ -282,10 +290,11 @@ static struct rfl_measurement *measure(const struct rfl_machine *on, const char 
 					       .repeats = 3,
 					       .budget_s = RFL_MEASURE_QUICK_S,
 					       .progress = count_progress };
-	struct rfl_measurement *m = NULL;
+	struct rfl_measurement *m = rfl_measurement_new();
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_measure(&spec, &m, &err), &err);
+	rfl_measure_host(m, spec.machine);
+	assert_ok(rfl_measure(&spec, m, &err), &err);
 	return m;
 }
 
@@ -378,7 +387,7 @@ static void measures_everything_into_a_file(void **state)
 	struct rfl_peaks_edit *e = NULL;
 	struct rfl_peaks *p = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	json_t *value = rfl_measurement_json(m);
+	json_t *value = json_of(m);
 
 	assert_true(reports > 0);
 	assert_non_null(value);
@@ -420,7 +429,7 @@ static void measures_only_what_is_asked(void **state)
 	if (!usable(RFL_LOOP_CHAIN))
 		skip();
 	struct rfl_measurement *m = measure(machine, only);
-	json_t *value = rfl_measurement_json(m);
+	json_t *value = json_of(m);
 	const json_t *compute = json_object_get(value, "compute");
 	const json_t *cell = json_object_get(compute, "fp64.vector.1core");
 	const json_t *dram = json_array_get(json_object_get(value, "memory"), 0);
@@ -448,7 +457,7 @@ static void all_adds_scalar_and_nofma(void **state)
 					       .threads = 1,
 					       .repeats = 3,
 					       .budget_s = RFL_MEASURE_QUICK_S };
-	struct rfl_measurement *m = NULL;
+	struct rfl_measurement *m = rfl_measurement_new();
 	struct rfl_err err = RFL_ERR_INIT;
 	int n = 0;
 
@@ -457,20 +466,21 @@ static void all_adds_scalar_and_nofma(void **state)
 		skip();
 	small.memory_available_bytes = 12 << 20;
 	small.ncaches = 0;
-	assert_ok(rfl_measure(&spec, &m, &err), &err);
-	for (size_t i = 0; i < m->ncells; i++) {
-		const char *key = m->cells[i].key;
+	rfl_measure_host(m, spec.machine);
+	assert_ok(rfl_measure(&spec, m, &err), &err);
+	for (size_t i = 0; i < m->n; i++) {
+		const char *key = m->all[i].key;
 
 		if (!strstr(key, ".scalar") && !strstr(key, ".nofma"))
 			continue;
-		assert_true(m->cells[i].best != SIZE_MAX);
+		assert_int_equal(m->all[i].level.peak.status, RFL_PEAK_MEASURED);
 		n++;
 	}
 	assert_int_equal(n, 4);
 	rfl_measurement_free(m);
 }
 
-/* The file says what the processor lacks, so that no one measures again in vain. */
+/* The file says what the CPU lacks, so that no one measures again in vain. */
 static void lacking_instructions_are_recorded(void **state)
 {
 	static const char *const wanted[] = { "bf16.matrix", "fp16.vector", "int8.vector",
@@ -484,10 +494,9 @@ static void lacking_instructions_are_recorded(void **state)
 		if (expected_status(wanted[i]) != RFL_PEAK_UNSUPPORTED)
 			continue;
 		struct rfl_measurement *m = measure(machine, only);
-		json_t *value = rfl_measurement_json(m);
+		json_t *value = json_of(m);
 		const json_t *cell = json_object_get(json_object_get(value, "compute"), wanted[i]);
 
-		assert_true(m->cells[0].unsupported && m->cells[0].best == SIZE_MAX);
 		assert_string_equal(json_string_value(json_object_get(cell, "status")),
 				    "unsupported");
 		assert_int_equal(
@@ -520,7 +529,7 @@ static void names_the_accumulator(void **state)
 		if (expected_status(rows[i].key) != RFL_PEAK_MEASURED)
 			continue;
 		struct rfl_measurement *m = measure(machine, only);
-		json_t *value = rfl_measurement_json(m);
+		json_t *value = json_of(m);
 		const json_t *cell =
 			json_object_get(json_object_get(value, "compute"), rows[i].key);
 

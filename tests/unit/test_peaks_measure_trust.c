@@ -3,6 +3,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* prctl */
 #endif
+#include "base/alloc.h"
 #include "tests/unit/rfl_test.h"
 
 #include <math.h>
@@ -17,6 +18,12 @@
 #include "peaks/edit.h"
 #include "peaks/measure_parts.h"
 #include "peaks/peaks.h"
+
+static json_t *json_of(struct rfl_measurement *m)
+{
+	rfl_measurement_finish(m);
+	return rfl_peaks_env_json(&m->env);
+}
 
 static struct rfl_machine *machine;
 
@@ -48,7 +55,7 @@ static void the_time_is_divided(void **state)
 		bool few;
 	} plans[] = {
 		{ { 2, 2, 0, 0 }, true },     /* one ceiling */
-		{ { 22, 23, 30, 1 }, false }, /* a small processor */
+		{ { 22, 23, 30, 1 }, false }, /* a small CPU */
 		{ { 60, 80, 60, 1 }, false }, /* many precisions */
 		{ { 90, 90, 120, 1 }, false } /* and large caches */
 	};
@@ -113,9 +120,10 @@ static void a_plateau_is_not_one_lucky_size(void **state)
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		struct rfl_measured_run runs[8] = { 0 };
-		struct rfl_measurement m = { .runs = runs, .nruns = 8 };
-		const struct rfl_session s = { .m = &m };
-		struct rfl_measured_cell cell = { .key = "L2" };
+		struct rfl_measurement m = { .arena = rfl_arena_new() };
+		struct rfl_measured_cell cell = { .key = "L2", .as.peak = rfl_peak_none };
+		const struct rfl_session s = { .m = &m, .cell = &cell, .runs = runs, .nruns = 8 };
+		const struct rfl_peak *peak = &cell.as.peak;
 		size_t at;
 
 		for (size_t k = 0; k < 8; k++) {
@@ -123,17 +131,22 @@ static void a_plateau_is_not_one_lucky_size(void **state)
 			runs[k].slice_bytes = (int64_t)(k + 1) << 10;
 			runs[k].stats.max = cases[i].rates[k];
 		}
-		at = rfl_measure__plateau(&s, &cell, 0, cases[i].least << 10, cases[i].most << 10);
+		at = rfl_measure__plateau(&s, 0, cases[i].least << 10, cases[i].most << 10);
 		if (cases[i].least == cases[i].most) {
 			assert_int_equal(at, 3);
+			rfl_arena_free(m.arena);
 			continue;
 		}
 		assert_int_equal(at, cases[i].chosen);
-		assert_int_equal(cell.plateau_bytes[0], 2 * cases[i].from << 10);
-		assert_int_equal(cell.plateau_bytes[1], 2 * cases[i].to << 10);
-		assert_int_equal(cell.ndoubts, cases[i].from == 0);
-		at = rfl_measure__plateau(&s, &cell, 8, 1, 1 << 20);
+		assert_int_equal(peak->nplateau, cases[i].from ? 2 : 0);
+		if (peak->nplateau) {
+			assert_int_equal(peak->plateau_bytes[0], 2 * cases[i].from << 10);
+			assert_int_equal(peak->plateau_bytes[1], 2 * cases[i].to << 10);
+		}
+		assert_int_equal(peak->ndoubts, cases[i].from == 0);
+		at = rfl_measure__plateau(&s, 8, 1, 1 << 20);
 		assert_true(at == SIZE_MAX);
+		rfl_arena_free(m.arena);
 	}
 }
 
@@ -147,22 +160,32 @@ static struct rfl_measurement *measure(const struct rfl_machine *on, const char 
 					       .repeats = 3,
 					       .threads = threads,
 					       .budget_s = RFL_MEASURE_QUICK_S };
-	struct rfl_measurement *m = NULL;
+	struct rfl_measurement *m = rfl_measurement_new();
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_measure(&spec, &m, &err), &err);
+	rfl_measure_host(m, on);
+	assert_ok(rfl_measure(&spec, m, &err), &err);
 	return m;
 }
 
-static bool has_doubt(const struct rfl_measured_cell *cell, const char *word)
+static const struct rfl_peak *peak_of(const struct rfl_measurement *m, const char *key)
 {
-	for (size_t i = 0; i < cell->ndoubts; i++)
-		if (strstr(cell->doubts[i], word))
+	const struct rfl_measured_peak *one = m->all;
+
+	while (strcmp(one->key, key) != 0)
+		one++;
+	return &one->level.peak;
+}
+
+static bool has_doubt(const struct rfl_peak *peak, const char *word)
+{
+	for (size_t i = 0; i < peak->ndoubts; i++)
+		if (strstr(peak->doubts[i], word))
 			return true;
 	return false;
 }
 
-/* This machine, as if its first and its last processor were two sockets, each a NUMA node. */
+/* This machine, as if its first and its last CPU were two sockets, each a NUMA node. */
 static void sockets_and_nodes_are_told_apart(void **state)
 {
 	static const char *const only[] = { "DRAM", "DRAM.1core", "DRAM.1socket", "remote", NULL };
@@ -185,7 +208,7 @@ static void sockets_and_nodes_are_told_apart(void **state)
 	two.packages = two.numa_nodes = 2;
 	m = measure(&two, only, 2);
 
-	json_t *value = rfl_measurement_json(m);
+	json_t *value = json_of(m);
 	const json_t *memory = json_object_get(value, "memory");
 	const json_t *notes = json_object_get(value, "notes");
 	static const char *const scopes[] = { "node", "core", "socket", "socket" };
@@ -209,7 +232,7 @@ static void sockets_and_nodes_are_told_apart(void **state)
 	assert_non_null(strstr(json_string_value(json_array_get(notes, 2)), "socket 1, "));
 	assert_non_null(strstr(json_string_value(json_array_get(notes, 3)), "node 0 to 1, "));
 	/* here is no second node to which memory could be bound */
-	assert_int_equal(has_doubt(&m->cells[3], "bound"), machine->numa_nodes == 1);
+	assert_int_equal(has_doubt(peak_of(m, "remote"), "bound"), machine->numa_nodes == 1);
 	json_decref(value);
 	rfl_measurement_free(m);
 }
@@ -224,12 +247,11 @@ static void one_socket_is_the_machine(void **state)
 	(void)state;
 	one.ncpus = 1;
 	m = measure(&one, only, 1);
-	assert_int_equal(m->ncells, 3);
-	assert_true(m->cells[1].best == SIZE_MAX && m->cells[2].best == SIZE_MAX);
-	assert_non_null(strstr(m->cells[1].reason, "on one socket"));
-	assert_non_null(strstr(m->cells[2].reason, "on one NUMA node"));
+	assert_int_equal(m->n, 3);
+	assert_non_null(strstr(m->all[1].level.peak.reason, "on one socket"));
+	assert_non_null(strstr(m->all[2].level.peak.reason, "on one NUMA node"));
 
-	json_t *value = rfl_measurement_json(m);
+	json_t *value = json_of(m);
 
 	/* only DRAM, which is always listed */
 	assert_int_equal(json_array_size(json_object_get(value, "memory")), 1);
@@ -246,7 +268,7 @@ static void count_doubt(const char *env, const char *cell, const char *text, voi
 		*n += strstr(text, "other programs") || strstr(text, "disturbed");
 }
 
-/* Two busy processes on every processor: the doubt is found, stored and read back. */
+/* Two busy processes on every CPU: the doubt is found, stored and read back. */
 static void other_load_is_reported(void **state)
 {
 	static const char *const only[] = { "fp32.vector", NULL };
@@ -278,13 +300,12 @@ static void other_load_is_reported(void **state)
 	}
 	free(busy);
 
-	const struct rfl_interference *seen = &m->runs[m->cells[0].best].interference;
+	const struct rfl_peak *peak = peak_of(m, "fp32.vector");
 
-	assert_true(seen->switches > 0);
-	assert_true(seen->off_s > 0.1 * seen->thread_s);
-	assert_true(has_doubt(&m->cells[0], "other programs") ||
-		    has_doubt(&m->cells[0], "disturbed"));
-	value = rfl_measurement_json(m);
+	assert_true(peak->interference->switches > 0);
+	assert_true(peak->interference->off_cpu > 0.1);
+	assert_true(has_doubt(peak, "other programs") || has_doubt(peak, "disturbed"));
+	value = json_of(m);
 	assert_ok(rfl_peaks_edit_open(path, &e, &err), &err);
 	rfl_peaks_edit_merge(e, "lab", value);
 	assert_ok(rfl_peaks_edit_save(e, &err), &err);

@@ -43,8 +43,7 @@ static void same_object(const json_t *object, const struct rfl_member *table)
 		if (!property)
 			print_error("the schema has no '%s'\n", r->key);
 		assert_non_null(property);
-		assert_int_equal(contains(json_object_get(object, "required"), r->key),
-				 r->must);
+		assert_int_equal(contains(json_object_get(object, "required"), r->key), r->must);
 		for (; r->choices && r->choices[nchoices]; nchoices++)
 			assert_true(contains(choices, r->choices[nchoices]));
 		assert_int_equal(json_array_size(choices), nchoices);
@@ -289,7 +288,7 @@ static void names_recorded_causes(void **state)
 	char out[256], small[12];
 
 	(void)state;
-	assert_int_equal(rfl_devices_load(&devices, NULL), RFL_OK);
+	devices = rfl_devices_new();
 	l4 = rfl_devices_get(devices, "NVIDIA L4"); /* 2040 MHz, 72 W */
 #define CAUSES rfl_peaks_causes(&env, "compute.bf16.matrix", &peak, l4, out, sizeof(out))
 	peak.clock_hz = peak.power_limit_w = NAN;
@@ -313,8 +312,9 @@ static void names_recorded_causes(void **state)
 	env.compute = &compute;
 	env.ncompute = 1;
 	assert_int_equal(rfl_peaks_check(&p, NULL, hear, &h), 1);
-	assert_string_equal(h.text, "throttled (sw_power_cap): the fastest repeat is 1.20 times the "
-				    "median; the value is what the GPU sustains");
+	assert_string_equal(h.text,
+			    "throttled (sw_power_cap): the fastest repeat is 1.20 times the "
+			    "median; the value is what the GPU sustains");
 	peak.throttled = NULL;
 	assert_non_null(strstr(CAUSES, ", other load,"));
 	peak.stats.max = peak.stats.median;

@@ -223,7 +223,7 @@ static void other_files_are_explained(void **state)
 		{ "<svg><metadata id=\"x\">{}</metadata></svg>", RFL_EMISSING, "no roofline data" },
 		{ "<svg><!-- <metadata id='roofline-data'>{}</metadata> --></svg>", RFL_EMISSING,
 		  "no roofline data" },
-		{ "<svg><metadata id='roofline-data'>{", RFL_EFORMAT, "cut off" },
+		{ "<svg><metadata id='roofline-data'>{", RFL_EFORMAT, "no element found" },
 		{ "<svg><metadata id='roofline-data'>&nbsp;</metadata>", RFL_EFORMAT, "entity" },
 		{ "<svg><metadata id='roofline-data'>{}</metadata>", RFL_EFORMAT, "schema" },
 		{ "<svg><metadata id='roofline-data'>{&#34;schema&#34;: \"roofline.figure/1\"}"

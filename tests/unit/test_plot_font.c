@@ -122,6 +122,8 @@ static void names_are_for_people(void **state)
 	static const char *const models[][2] = {
 		{ "resnet50", "ResNet-50" },
 		{ "vgg16_bn", "VGG-16 BN" },
+		{ "resnetlet", "resnetlet" },
+		{ "vggish", "vggish" },
 		{ "mobilenet_v2", "MobileNetV2" },
 		{ "my_net", "my_net" },
 		{ "", "(no model)" },
@@ -129,7 +131,7 @@ static void names_are_for_people(void **state)
 	static const char *const keys[][2] = {
 		{ "fp32.vector", "FP32 vector" },
 		{ "fp32.vector.1core", "FP32 vector, one core" },
-		{ "bf16.matrix", "BF16 matrix units" },
+		{ "bf16.matrix", "BF16 matrix cores" },
 		{ "x.new", "X new" },
 	};
 	struct rfl_scene *s = rfl_scene_new(100, 100);

@@ -28,8 +28,9 @@ static bool is_mark(const struct rfl_prim *p)
 static bool is_line(const struct rfl_prim *p)
 {
 	static const char *const words[] = {
-		"roof-",     "knee-drop", "headroom-", "levels-",       "traffic-",   "spread-y-",
-		"spread-x-", "leader-",   "axis-",     "footnote-rule", "isochrone-", "diagonal"
+		"roof-",      "knee-drop", "headroom-", "levels-", "traffic-",
+		"spread-y-",  "spread-x-", "leader-",   "axis-",   "footnote-rule",
+		"isochrone-", "diagonal",  "series-",
 	};
 
 	for (size_t i = 0; p->kind == RFL_PRIM_LINE && i < sizeof(words) / sizeof(words[0]); i++)
@@ -136,6 +137,10 @@ static void check_scene(const struct rfl_scene *s, const char *what)
 		if (p->kind == RFL_PRIM_TEXT && p->at.text.size < LEAST_TEXT)
 			fail_msg("%s: '%s' (%s) has %.2f points", what, name_of(p), p->id,
 				 p->at.text.size);
+		if (p->kind == RFL_PRIM_TEXT &&
+		    (strstr(name_of(p), "e+00") || strstr(name_of(p), "e+01") ||
+		     strstr(name_of(p), "e+02") || strstr(name_of(p), "e+03")))
+			fail_msg("%s: '%s' (%s) has an exponent", what, name_of(p), p->id);
 		if (!rfl_box_holds(&page, &box))
 			fail_msg("%s: '%s' (%s) leaves the page", what, name_of(p), p->id);
 	}
@@ -150,6 +155,66 @@ static void check_scene(const struct rfl_scene *s, const char *what)
 		}
 	free(hulls);
 	free(solid);
+}
+
+/* Distance of a point from a line. */
+static double distance(const struct rfl_prim *line, double x, double y)
+{
+	const double dx = line->at.line.x1 - line->at.line.x0;
+	const double dy = line->at.line.y1 - line->at.line.y0;
+	const double t = ((x - line->at.line.x0) * dx + (y - line->at.line.y0) * dy) /
+			 fmax(dx * dx + dy * dy, 1e-12);
+	const double at = fmin(fmax(t, 0), 1);
+
+	return hypot(line->at.line.x0 + at * dx - x, line->at.line.y0 + at * dy - y);
+}
+
+static const char *owner_of(const struct rfl_prim *p)
+{
+	return strrchr(p->id, '-') + 1;
+}
+
+/* The leader of a label crosses neither a whisker nor the mark of another point, unless that mark
+ * touches its own. */
+static void check_leaders(const struct rfl_scene *s, const char *what)
+{
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; begins(s->prims[i].id, "leader-") && k < s->n; k++) {
+			const struct rfl_prim *l = &s->prims[i], *o = &s->prims[k];
+			const struct rfl_hull line = hull_of(l), other = hull_of(o);
+			const bool same = is_mark(o) && strcmp(owner_of(o), owner_of(l)) == 0;
+
+			if (begins(o->id, "headroom-") && strcmp(owner_of(o), owner_of(l)) != 0 &&
+			    rfl_hull_meet(&line, &other))
+				fail_msg("%s: '%s' crosses '%s'", what, l->id, o->id);
+			if (is_mark(o) && !same &&
+			    distance(l, o->at.marker.x, o->at.marker.y) < 0.6 * o->at.marker.r &&
+			    hypot(o->at.marker.x - l->at.line.x0, o->at.marker.y - l->at.line.y0) >
+				    3.5 * o->at.marker.r)
+				fail_msg("%s: '%s' crosses '%s'", what, l->id, o->id);
+		}
+}
+
+/* The value of each roof is in its label or in the legend. */
+static void check_roofs(const struct rfl_scene *s, const char *what)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct rfl_prim *p = &s->prims[i];
+		const char *end = p->kind == RFL_PRIM_LINE && begins(p->id, "roof-")
+					  ? strstr(p->tip, strstr(p->tip, "B/s") ? "B/s" : "FLOP/s")
+					  : NULL;
+		char value[32] = "";
+		bool found = !end;
+
+		for (const char *at = end; at && at > p->tip && *value == '\0'; at--)
+			if (at[-1] == ' ' && at[0] >= '0' && at[0] <= '9')
+				snprintf(value, sizeof(value), "%.*s", (int)strcspn(at, " "), at);
+		for (size_t k = 0; k < s->n && !found; k++)
+			found = s->prims[k].kind == RFL_PRIM_TEXT &&
+				strstr(s->prims[k].at.text.text, value);
+		if (!found)
+			fail_msg("%s: the value of '%s' is nowhere", what, p->tip);
+	}
 }
 
 /* ---- every point is identified, and no sign has two meanings ---- */
@@ -458,10 +523,12 @@ static void several_environments_hold(void **state)
 	}
 	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EINVAL);
 	assert_non_null(strstr(err.msg, "7 environments do not fit"));
-	d->rows[3].env = (char *)"elsewhere";
+	d->rows[3].env = (char *)"elsewhere"; /* then it needs a ceiling for roofs */
+	copies[3].ncompute = 0;
 	err = (struct rfl_err)RFL_ERR_INIT;
 	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
 	assert_non_null(strstr(err.msg, "environment old_box: no point to draw"));
+	copies[3].ncompute = 1;
 	for (size_t n = 2; n <= 7; n++)
 		for (size_t style = 0; rfl_plot_styles[style]; style++) {
 			random_points(d, 6 * n, n * 10 + style);
@@ -630,7 +697,7 @@ static void few_points_are_all_named(void **state)
 		factors += begins(p->id, "factor-");
 	}
 	assert_int_equal(names, 6);
-	assert_int_equal(seconds, 6);
+	assert_in_range(seconds, 5, 6); /* the table has all */
 	assert_int_equal(roofs, 4);
 	assert_int_equal(labels, 4);
 	assert_int_equal(factors, whiskers);
@@ -727,6 +794,9 @@ static void studies_identify_every_point(void **state)
 				continue;
 			}
 			check_scene(s, what);
+			check_leaders(s, what);
+			if (own_page)
+				check_roofs(s, what);
 			check_names(s, own_page ? "key-" : "name-", what);
 			check_identity(d, s, what, own_page);
 			rfl_scene_free(s);

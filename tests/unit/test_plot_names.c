@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "complexity/zoo.h"
+#include "plot/figure.h"
 #include "plot_demo.h"
 
 struct figure {
@@ -189,9 +191,47 @@ static void devices_are_told_apart(void **state)
 	figure_fini(&f);
 }
 
+static void models_are_spelled_as_in_their_papers(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "resnet50", "ResNet-50" },
+		{ "resnet", "resnet" },
+		{ "resnext50_32x4d", "ResNeXt-50 32x4d" },
+		{ "wide_resnet50_2", "Wide ResNet-50-2" },
+		{ "vgg16", "VGG-16" },
+		{ "vgg16_bn", "VGG-16 BN" },
+		{ "squeezenet1_1", "SqueezeNet 1.1" },
+		{ "vit_b_16", "ViT-B/16" },
+		{ "swin_v2_t", "SwinV2-T" },
+		{ "mobilenet_v2", "MobileNetV2" },
+		{ "mobilenet_v3_small", "MobileNetV3-Small" },
+		{ "efficientnet_b0", "EfficientNet-B0" },
+		{ "efficientnet_v2_s", "EfficientNetV2-S" },
+		{ "regnet_y_1_6gf", "RegNetY-1.6GF" },
+		{ "shufflenet_v2_x0_5", "ShuffleNetV2 x0.5" },
+		{ "convnext_tiny", "ConvNeXt-Tiny" },
+		{ "inception_v3_no_aux", "Inception v3 no aux" },
+		{ "gpt2_medium", "GPT-2 medium" },
+		{ "gpt2_xl", "GPT-2 XL" },
+		{ "llama2_7b", "Llama 2 7B" },
+		{ "cs336_2p7b_2025", "CS336 2.7B 2025" },
+		{ "vgg_mine", "vgg_mine" },
+		{ "my_net", "my_net" },
+	};
+	struct rfl_scene *scene = rfl_scene_new(1, 1);
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
+		assert_string_equal(rfl_words_model(scene, cases[i][0]), cases[i][1]);
+	for (size_t i = 0; rfl_zoo_at(i); i++)
+		assert_null(strchr(rfl_words_model(scene, rfl_zoo_at(i)->name), '_'));
+	rfl_scene_free(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(models_are_spelled_as_in_their_papers),
 		cmocka_unit_test(one_step_is_said_once),
 		cmocka_unit_test(facts_have_short_words),
 		cmocka_unit_test(steps_of_several_models),

@@ -1,5 +1,5 @@
 /*
- * test_plot_truth.c - a figure agrees with its points: ceilings and knees of each precision,
+ * test_plot_truth.c - a figure agrees with its points: ceilings and ridge points of each precision,
  * limits, factors, statistics and coverage.
  */
 #include "rfl_test.h"
@@ -50,13 +50,13 @@ static void precisions_have_their_own_knees(void **state)
 	s = draw(d);
 	assert_int_equal(count(s, "knee-drop"), 3);
 	assert_int_equal(count(s, "label-knee"), 3);
-	/* the bandwidth reaches the knee of the highest ceiling */
+	/* the bandwidth reaches the ridge point of the highest ceiling */
 	memory = get(s, "roof-memory");
 	knee = get(s, "knee-roof-bf16.matrix");
 	assert_close(memory->at.line.x1, knee->at.marker.x, 1e-9);
 	assert_close(memory->at.line.y1, knee->at.marker.y, 1e-9);
 	assert_close(get(s, "roof-bf16.matrix")->at.line.y0, knee->at.marker.y, 1e-9);
-	/* each knee has the colour of its precision */
+	/* each ridge point has the colour of its precision */
 	assert_memory_equal(&knee->fill, &get(s, "mark-7")->fill, sizeof(knee->fill));
 	assert_memory_equal(&get(s, "knee")->fill, &get(s, "mark-1")->fill, sizeof(knee->fill));
 	/* tints only where all ceilings agree */
@@ -70,6 +70,54 @@ static void precisions_have_their_own_knees(void **state)
 		     1e-9);
 	rfl_scene_free(s);
 	free(d);
+}
+
+/* The axes of a figure: texts and positions of their labels. */
+static char *axes(struct demo *d)
+{
+	struct rfl_scene *s = draw(d);
+	char *ret = calloc(1, 4096);
+
+	for (size_t i = 0; i < s->n; i++)
+		if (strncmp(s->prims[i].id, "tick-", 5) == 0)
+			snprintf(ret + strlen(ret), 4096 - strlen(ret), "%s %.3f %.3f, ",
+				 s->prims[i].at.text.text, s->prims[i].at.text.x,
+				 s->prims[i].at.text.y);
+	rfl_scene_free(s);
+	return ret;
+}
+
+/* Two ledgers of one machine: other models, rates, intensities and precisions. */
+static void axes_are_those_of_the_machine(void **state)
+{
+	struct demo *d = demo_six(), *e = demo_new();
+	char *a, *b;
+
+	(void)state;
+	demo_precision(d, demo_point(d, "resnet50", 4, 24.3, 900, 60, 70), false, 2900);
+	demo_precision(e, demo_point(e, "vit_b_16", 1, 24.3, 500, 300, 700), false, 2900);
+	d->points.n--; /* the ceiling remains in the peaks file */
+	demo_point(e, "alexnet", 64, 2, 5, 0.7, NAN);
+	a = axes(d);
+	b = axes(e);
+	assert_string_equal(a, b);
+	/* a step far below the roof extends them to 1, 2 or 5 times a power of ten */
+	free(b);
+	demo_point(e, "mnist_cnn", 1, 2, 0.7, 0.04, NAN);
+	b = axes(e);
+	assert_non_null(strstr(b, "0.02 "));
+	assert_null(strstr(b, "0.01 "));
+	assert_non_null(strstr(b, "0.5 83"));
+	free(b);
+	/* one farther away does not, but is at the edge */
+	e->points.n--;
+	demo_point(e, "mnist_cnn", 1, 2, 0.001, 0.04, NAN);
+	b = axes(e);
+	assert_string_equal(a, b);
+	free(a);
+	free(b);
+	free(d);
+	free(e);
 }
 
 static const char *cell(const struct rfl_scene *s, const char *id, size_t row)
@@ -88,7 +136,7 @@ static void panel_agrees_with_the_verdict(void **state)
 
 	(void)state;
 	demo_point(d, "resnet50", 8, 24.3, 0.8, 40, NAN); /* 0.4 % of the roof */
-	p = demo_point(d, "vgg16", 8, 92, 110, 110 / 38.6, NAN);
+	p = demo_point(d, "vgg16", 8, 92, 110, 110 / 38.6, 40);
 	p->bytes_source = (char *)"lower-bound";
 	p = demo_point(d, "vgg19", 8, 92, 176, 182.4 / 38.6, NAN);
 	p->bytes_source = (char *)"lower-bound";
@@ -103,15 +151,27 @@ static void panel_agrees_with_the_verdict(void **state)
 	assert_string_equal(cell(s, "table-percent", 0), "0.4 %");
 	assert_string_equal(cell(s, "table-limit", 1), "by construction");
 	assert_string_equal(cell(s, "table-limit", 2), "compute");
-	assert_string_equal(cell(s, "table-limit", 3), "knee");
+	assert_string_equal(cell(s, "table-limit", 3), "ridge");
 	assert_string_equal(cell(s, "table-limit", 4), "above");
 	assert_string_equal(cell(s, "table-limit", 5), "compute");
 	assert_string_equal(cell(s, "table-limit", 6), "DRAM");
-	assert_string_equal(get(s, "second-2")->at.text.text,
-			    "110 GFLOP/s \xc2\xb7 on the roof by construction");
-	assert_true(count(s, "hatch-5") > 2); /* both above the roof are hatched, others are not */
-	assert_true(count(s, "hatch-6") > 2);
-	assert_int_equal(count(s, "hatch-"), count(s, "hatch-5") + count(s, "hatch-6"));
+	/* only the point above its roof is hatched and noted */
+	assert_true(count(s, "hatch-5") > 2);
+	assert_int_equal(count(s, "hatch-"), count(s, "hatch-5"));
+	assert_non_null(strstr(s->caption, "GoogLeNet bs 8 is above its roof"));
+	assert_null(strstr(s->caption, "ResNet-18"));
+	rfl_scene_free(s);
+	d->points.n = 1;
+	d->input.no_panel = true; /* no table that has the rates */
+	d->rows[0] = d->rows[1];
+	s = draw(d);
+	assert_int_equal(count(s, "best-"), 0); /* nothing to compare with a lower bound */
+	assert_int_equal(count(s, "ratio-"), 0);
+	rfl_scene_free(s);
+	d->rows[0] = d->rows[5];
+	s = draw(d);
+	assert_string_equal(get(s, "second-1")->at.text.text,
+			    "184 GFLOP/s \xc2\xb7 101 % of roof, within the uncertainty");
 	rfl_scene_free(s);
 	free(d);
 }
@@ -119,12 +179,14 @@ static void panel_agrees_with_the_verdict(void **state)
 static void every_factor_is_in_the_plot_or_in_the_table(void **state)
 {
 	struct demo *d = demo_six();
-	struct rfl_scene *s = draw(d);
-	const size_t ratios = count(s, "ratio-");
+	struct rfl_scene *s;
 
 	(void)state;
+	d->input.ylim[0] = 9; /* with room between the marks */
+	d->input.ylim[1] = 300;
+	s = draw(d);
 	/* all six pairs have a ratio next to them, the first with its meaning */
-	assert_int_equal(ratios, 6);
+	assert_int_equal(count(s, "ratio-"), 6);
 	assert_int_equal(count(s, "table-traffic"), 0);
 	rfl_scene_free(s);
 	d->points.points[2].ai_fused = d->points.points[2].ai * 1.1; /* too short for a text */
@@ -221,6 +283,7 @@ static void parts_have_areas_and_a_gutter(void **state)
 	kernel(d, "batch_norm_kernel(float *)", .10, 0.8);
 	kernel(d, "void lib::Kernel2<gemm_small>(P)", .01, 20);
 	kernel(d, "void copy_kernel(float *)", .25, NAN);
+	d->rows[d->points.n - 1].attained_gbps = 30;
 	kernel(d, "memset", .15, NAN);
 	kernel(d, "unknown", NAN, NAN); /* neither FLOPs nor time: not shown */
 	kernel(d, "untimed", NAN, 30);
@@ -236,20 +299,28 @@ static void parts_have_areas_and_a_gutter(void **state)
 	assert_int_equal(count(s, "mark-"), 4);
 	assert_string_equal(get(s, "name-7")->at.text.text, "sgemm_128x64_nt");
 	assert_string_equal(get(s, "name-9")->at.text.text, "Kernel2<gemm_small>");
-	assert_string_equal(cell(s, "table-time", 0), "40 %");
-	assert_string_equal(cell(s, "table-time", 3), "n.a.");
+	assert_string_equal(cell(s, "table-time", 0), "40.0 %");
+	assert_string_equal(cell(s, "table-time", 5), "n.a.");
+	/* a kernel without FLOPs is rated by the bandwidth */
+	assert_string_equal(cell(s, "table-step", 1), "copy_kernel");
+	assert_string_equal(cell(s, "table-rate", 1), "");
+	assert_string_equal(cell(s, "table-gbps", 1), "30.0");
+	assert_string_equal(cell(s, "table-percent", 1), "78 %");
+	assert_string_equal(cell(s, "table-limit", 1), "DRAM");
+	assert_string_equal(cell(s, "table-limit", 2), "");
 	assert_int_equal(count(s, "phase-"), 0);
 	assert_non_null(strstr(get(s, "title")->at.text.text, "Kernels of training steps"));
 	assert_non_null(strstr(get(s, "subtitle")->at.text.text, "ResNet-50 bs 32"));
 	/* area: four times the time is twice the radius */
 	assert_close(get(s, "mark-7")->at.marker.r / get(s, "mark-8")->at.marker.r, 2, 0.001);
-	assert_string_equal(get(s, "idle-name-0")->at.text.text, "no FLOPs: 40 % of the time");
-	assert_string_equal(get(s, "idle-name-1")->at.text.text, "copy_kernel 25 %");
-	assert_string_equal(get(s, "idle-name-2")->at.text.text, "memset 15 %");
+	assert_string_equal(get(s, "idle-name-0")->at.text.text, "no FLOPs: 40.0 % of the time");
+	assert_string_equal(get(s, "idle-name-1")->at.text.text,
+			    "copy_kernel 25.0 %, 30.0 GB/s (78 % of roof)");
+	assert_string_equal(get(s, "idle-name-2")->at.text.text, "memset 15.0 %");
 	assert_close(get(s, "idle-1")->at.marker.r, 18 * sqrt(.25), 1e-9);
 	/* the rest of the parts is not in the file */
 	assert_non_null(strstr(get(s, "footnote-2")->at.text.text,
-			       "Points shown: 51 % of the time; without FLOPs: 40 %."));
+			       "Points shown: 51.0 % of the time; without FLOPs: 40.0 %."));
 	rfl_scene_free(s);
 	d->input.kind = RFL_PLOT_LAYERS;
 	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
@@ -277,7 +348,7 @@ static void names_of_parts_are_cut_where_they_do_not_differ(void **state)
 	assert_string_equal(get(s, "name-8")->at.text.text,
 			    "__omp_offloading_\xe2\x80\xa6__QQmain_l41");
 	/* the table has less room */
-	assert_string_equal(cell(s, "table-step", 0), "__omp_offloading\xe2\x80\xa6main_l18");
+	assert_string_equal(cell(s, "table-step", 0), "__omp_offloadin\xe2\x80\xa6main_l18");
 	/* no character is cut */
 	assert_string_equal(get(s, "name-9")->at.text.text,
 			    "\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2"
@@ -293,8 +364,10 @@ static void roofs_with_little_room_have_labels(void **state)
 
 	(void)state;
 	demo_point(d, "resnet50", 1, 24.3, .3, .01, NAN);
+	d->input.xlim[0] = 0.005;
+	d->input.xlim[1] = 12;
 	s = draw(d);
-	/* it begins left of the knee */
+	/* it begins left of the ridge point */
 	assert_string_equal(get(s, "label-roof-fp32.vector")->at.text.text,
 			    "FP32 vector 182 GFLOP/s");
 	assert_true(get(s, "label-roof-fp32.vector")->at.text.x < get(s, "knee")->at.marker.x);
@@ -331,7 +404,7 @@ static void levels_of_a_point_have_their_roofs(void **state)
 	assert_int_equal(count(s, "best-"), 0);
 	assert_string_equal(cell(s, "table-l2", 0), "4.00");
 	/* the environment has two cores */
-	assert_string_equal(get(s, "roof-L2")->tip, "L2 300 GB/s, 2 times that of one core");
+	assert_string_equal(get(s, "roof-L2")->tip, "L2 300 GB/s, 2 times one core");
 	rfl_scene_free(s);
 	free(d);
 }
@@ -401,7 +474,7 @@ static void trajectories_go_along_contexts(void **state)
 	assert_close(get(s, "series-also-2")->at.line.x1, get(s, "mark-4")->at.marker.x, 1e-9);
 	assert_close(get(s, "series-3")->at.line.x1, get(s, "mark-4")->at.marker.x, 1e-9);
 	assert_int_equal(count(s, "series-"), 3);
-	assert_string_equal(get(s, "name-5")->at.text.text, "gpt2 bs 4 ctx 256, adamw");
+	assert_string_equal(get(s, "name-5")->at.text.text, "GPT-2 bs 4 ctx 256, adamw");
 	rfl_scene_free(s);
 	/* only the context differs */
 	d->rows[0] = d->rows[5];
@@ -457,7 +530,7 @@ static void times_are_distances_to_isochrones(void **state)
 
 	(void)state;
 	d->input.kind = RFL_PLOT_TIME;
-	timed(d, "resnet50", 0.1, 0.02, 0.4); /* memory-bound, four times its least time */
+	timed(d, "resnet50", 0.1, 0.02, 0.4); /* memory-bound, four times its minimum time */
 	timed(d, "vgg16", 0.2, 0.04, 0.4)->step_s_hi = 0.8;
 	timed(d, "alexnet", 0.01, 0.1, 0.3); /* compute-bound */
 	timed(d, "googlenet", 0.05, 0.05, 0.051);
@@ -484,7 +557,7 @@ static void times_are_distances_to_isochrones(void **state)
 	a = get(s, "spread-x-2");
 	assert_true(a->at.line.x0 < b->at.line.x1 && a->at.line.x1 > b->at.line.x1);
 	assert_close(a->at.line.x1 - b->at.line.x1, length_of(b), 1e-6);
-	/* shorter than its least time: diagnosed, without a way to its isochrone */
+	/* shorter than its minimum time: diagnosed, without a way to its isochrone */
 	assert_int_equal(count(s, "headroom-5"), 0);
 	assert_true(count(s, "hatch-5") > 0);
 	assert_string_equal(cell(s, "table-ai", 0), "100");
@@ -534,6 +607,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(precisions_have_their_own_knees),
+		cmocka_unit_test(axes_are_those_of_the_machine),
 		cmocka_unit_test(panel_agrees_with_the_verdict),
 		cmocka_unit_test(every_factor_is_in_the_plot_or_in_the_table),
 		cmocka_unit_test(numbers_are_explained),

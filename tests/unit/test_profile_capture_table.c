@@ -23,9 +23,8 @@ static void add(struct rfl_capture_builder *b, enum rfl_range_kind kind, const c
 		{ SASS("ffma"), ffma },
 		{ "dram__bytes.sum", bytes },
 	};
-	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_capture_begin(b, kind, name, "(32, 1, 1)", "(1, 1, 1)", &err), &err);
+	rfl_capture_begin(b, kind, name, "(32, 1, 1)", "(1, 1, 1)");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(values); i++)
 		if (!isnan(values[i].value))
 			(void)rfl_capture_metric(b,
@@ -38,14 +37,13 @@ static struct rfl_capture_builder *builder(const char *label)
 {
 	const struct rfl_capture_spec spec = { .source = "ncu", .label = label, .path = "f.csv" };
 	struct rfl_capture_builder *b = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_capture_builder_new(&spec, &b, &err), &err);
+	b = rfl_capture_builder_new(&spec);
 	rfl_capture_chip(b, "GA100", NULL);
 	return b;
 }
 
-/* Two captures: a matrix product, a copy and a kernel of which only the time is known; phases. */
+/* Two captures: a GEMM, a copy and a kernel of which only the time is known; phases. */
 static void make(struct rfl_captures *to)
 {
 	struct rfl_capture_builder *b = builder("kernels");
@@ -58,13 +56,11 @@ static void make(struct rfl_captures *to)
 	rfl_capture_refuse(b, "core", "busy");
 	rfl_capture_refuse(b, "links", "none here");
 	rfl_capture_refuse(b, "flops", "busy");
-	rfl_capture_finish(b, to);
-	rfl_capture_builder_free(b);
+	assert_int_equal(rfl_capture_finish(b, to, NULL), RFL_OK);
 	b = builder("phases");
 	add(b, RFL_RANGE_PHASE, "fwd", 1, 1e9, 1e9);
 	add(b, RFL_RANGE_IDLE, "idle", 1, 0, 5e6);
-	rfl_capture_finish(b, to);
-	rfl_capture_builder_free(b);
+	assert_int_equal(rfl_capture_finish(b, to, NULL), RFL_OK);
 }
 
 static void render(const struct rfl_captures *captures, const struct rfl_capture_view *view,
@@ -201,7 +197,7 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 		"Coverage: FLOPs were counted in 80.0 % of the time, DRAM bytes in 100.0 %\n",
 		"flops.fp32: a lower bound: known for 2 of 3 launches; for others: not counted",
 		"run 'roofline counters list --chip GA100 --ncu' to list the metrics for ncu\n",
-		"Unknown: flops.tensor_fp8, flops.tensor_fp4: Ampere's matrix units do not "
+		"Unknown: flops.tensor_fp8, flops.tensor_fp4: Ampere's Tensor Cores do not "
 		"support fp8 or fp4\n",
 		"Not counted: core, flops: busy\nNot counted: links: none here\nNote: a note\n",
 		"phase  fwd",
@@ -222,23 +218,21 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 	rfl_captures_fini(&captures);
 }
 
-/* 0 in the matrix units alone says nothing of a kernel whose other FLOPs were not counted. */
+/* 0 in the Tensor Cores alone says nothing of a kernel whose other FLOPs were not counted. */
 static void no_kernel_is_said_to_do_nothing_by_half_a_count(void **state)
 {
 	static const char tensor[] = "sm__ops_path_tensor_src_tf32_dst_fp32.sum";
 	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE };
 	struct rfl_capture_builder *b = builder("tensor only");
 	struct rfl_captures captures;
-	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf text;
 
 	(void)state;
-	assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, "k", NULL, NULL, &err), &err);
+	rfl_capture_begin(b, RFL_RANGE_KERNEL, "k", NULL, NULL);
 	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, tensor, strlen(tensor), ""), 0,
 				 RFL_VALID, -1, NULL);
 	rfl_captures_init(&captures);
-	rfl_capture_finish(b, &captures);
-	rfl_capture_builder_free(b);
+	assert_int_equal(rfl_capture_finish(b, &captures, NULL), RFL_OK);
 	render(&captures, &view, &text);
 	assert_has(&text, "flops.tensor_tf32  0 FLOP");
 	assert_has(&text, "Unknown: flops.total: 0 in flops.tensor_tf32, without flops.fp16, ");
@@ -298,18 +292,16 @@ static void control_characters_stay_out_of_tables(void **state)
 	static const char esc[] = "x\033[2J\ny";
 	struct rfl_capture_builder *b = builder(esc);
 	struct rfl_captures captures;
-	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
-	assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, esc, esc, esc, &err), &err);
+	rfl_capture_begin(b, RFL_RANGE_KERNEL, esc, esc, esc);
 	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, "dram__bytes.sum", 15, esc), 1,
 				 RFL_VALID_ESTIMATE, -1, esc);
 	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, "gpu__time_duration.sum", 22, "s"),
 				 NAN, RFL_VALID, -1, esc);
 	rfl_capture_note(b, "%s", esc);
 	rfl_captures_init(&captures);
-	rfl_capture_finish(b, &captures);
-	rfl_capture_builder_free(b);
+	assert_int_equal(rfl_capture_finish(b, &captures, NULL), RFL_OK);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(views); i++) {
 		struct rfl_buf text;
 
@@ -329,18 +321,16 @@ static void means_among_the_inputs_are_told(void **state)
 	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE, .explain = true };
 	struct rfl_capture_builder *b = builder("means");
 	struct rfl_captures captures;
-	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf text;
 	int id = rfl_capture_metric_id(b, avg, strlen(avg), "s");
 
 	(void)state;
 	for (int i = 1; i <= 3; i += 2) {
-		assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, "k", NULL, NULL, &err), &err);
+		rfl_capture_begin(b, RFL_RANGE_KERNEL, "k", NULL, NULL);
 		(void)rfl_capture_metric(b, id, i, RFL_VALID, -1, NULL);
 	}
 	rfl_captures_init(&captures);
-	rfl_capture_finish(b, &captures);
-	rfl_capture_builder_free(b);
+	assert_int_equal(rfl_capture_finish(b, &captures, NULL), RFL_OK);
 	render(&captures, &view, &text);
 	assert_has(&text, "    time_s = 4 s = gpu__time_duration.avg\n"
 			  "      gpu__time_duration.avg = 2 s (mean over launches)\n");
@@ -379,8 +369,7 @@ static void the_longest_layers_stand_in_the_order_of_the_step(void **state)
 	add(b, RFL_RANGE_LAYER, "fwd/a", 1, 0, 1e9);
 	add(b, RFL_RANGE_LAYER, "fwd/b", 2, 0, 1e9);
 	add(b, RFL_RANGE_LAYER, "fwd/c", 3, 0, 1e9);
-	rfl_capture_finish(b, &captures);
-	rfl_capture_builder_free(b);
+	assert_int_equal(rfl_capture_finish(b, &captures, NULL), RFL_OK);
 	render(&captures, &view, &text);
 	assert_null(strstr(rfl_buf_str(&text), "fwd/a"));
 	at = strstr(rfl_buf_str(&text), "| fwd/b");

@@ -22,9 +22,7 @@ static void give(struct rfl_capture_builder *b, const char *name, const char *un
 static void add_kernel(struct rfl_capture_builder *b, const char *name, const char *grid,
 		       double scale)
 {
-	struct rfl_err err = RFL_ERR_INIT;
-
-	assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, name, "(32, 1, 1)", grid, &err), &err);
+	rfl_capture_begin(b, RFL_RANGE_KERNEL, name, "(32, 1, 1)", grid);
 	give(b, "gpu__time_duration.sum", "s", 0.1 * scale, RFL_VALID, NULL);
 	give(b, "dram__bytes.sum", "byte", 3e9 * scale, RFL_VALID_ESTIMATE, "rounded to Gbyte");
 	give(b, SASS("fadd"), "inst", 1 / 3.0, RFL_VALID, NULL);
@@ -43,10 +41,9 @@ static void make(struct rfl_captures *to)
 					       .path = "dir/file.csv" };
 	const struct rfl_capture_spec bare = { .source = "cupti", .label = "live" };
 	struct rfl_capture_builder *b = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
 
 	rfl_captures_init(to);
-	assert_ok(rfl_capture_builder_new(&full, &b, &err), &err);
+	b = rfl_capture_builder_new(&full);
 	rfl_capture_chip(b, "GA100", "NVIDIA A100");
 	assert_int_equal(rfl_capture_metric_id(b, "no one's", 8, ""), -1);
 	add_kernel(b, "gemm<float, \"x\">\n(second line)", "(1, 2, 3)", 1);
@@ -58,12 +55,10 @@ static void make(struct rfl_captures *to)
 	rfl_capture_refuse(b, "kernels", "dropped, \"twice\"");
 	rfl_capture_steps(b, 30, 2);
 	rfl_capture_left_out(b, 7);
-	rfl_capture_finish(b, to);
-	rfl_capture_builder_free(b);
+	assert_int_equal(rfl_capture_finish(b, to, NULL), RFL_OK);
 	b = NULL;
-	assert_ok(rfl_capture_builder_new(&bare, &b, &err), &err);
-	rfl_capture_finish(b, to);
-	rfl_capture_builder_free(b);
+	b = rfl_capture_builder_new(&bare);
+	assert_int_equal(rfl_capture_finish(b, to, NULL), RFL_OK);
 	rfl_capture_identify(to, 1, NULL, "run-1", "2026-11-21T15:00:00Z");
 }
 

@@ -90,12 +90,11 @@ static void names_what_is_in_the_way(void **state)
 		struct rfl_gpu_check_request request = { .self_test = true,
 							 .params_path = "/nonexistent" };
 		struct rfl_gpu_check *check = NULL;
-		struct rfl_err err = RFL_ERR_INIT;
 		const struct rfl_gpu_check_row *failed;
 		size_t nfailed, nskipped;
 
 		fake_scripts(e->cuda, e->cupti);
-		assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
+		check = rfl_gpu_check_new(&request);
 		failed = find(check, RFL_GPU_CHECK_FAILED, &nfailed);
 		(void)find(check, RFL_GPU_CHECK_SKIPPED, &nskipped);
 		assert_int_equal(failed == NULL, e->what == NULL);
@@ -123,11 +122,10 @@ static void says_what_works(void **state)
 							 .params_path = "/nonexistent" };
 		const struct rfl_gpu_check_row *rows;
 		struct rfl_gpu_check *check = NULL;
-		struct rfl_err err = RFL_ERR_INIT;
 		size_t n, at = 0;
 
 		fake_scripts(good[i].cuda, good[i].cupti);
-		assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
+		check = rfl_gpu_check_new(&request);
 		rows = check->rows;
 		n = check->n;
 		while (at < n && strcmp(rows[at].what, good[i].what) != 0)
@@ -147,14 +145,13 @@ static void reads_the_parameters_of_the_driver(void **state)
 {
 	struct rfl_gpu_check_request request = { .params_path = NULL };
 	struct rfl_gpu_check *check = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
 	const struct rfl_gpu_check_row *failed;
 	size_t n;
 
 	fake_scripts("", "fail=cuptiProfilerGetCounterAvailability:35");
 	request.params_path = write_file(*state, "params",
 					 "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n");
-	assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
+	check = rfl_gpu_check_new(&request);
 	failed = find(check, RFL_GPU_CHECK_FAILED, &n);
 	assert_non_null(strstr(failed->reason, "RmProfilingAdminOnly: 1"));
 	rfl_gpu_check_free(check);

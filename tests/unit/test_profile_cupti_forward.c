@@ -65,7 +65,7 @@ static void each_family_is_counted_whole(void **state)
 		assert_close(fake_metric(range, chips[i].matrix)->value, 1e6, 0);
 		assert_int_equal(range->amount[rfl_precision_matrix(r.precision)].validity,
 				 RFL_VALID);
-		assert_null(fake_noted(c, "the self-test is off"));
+		assert_null(fake_noted(c, "the self-test failed"));
 		fake_is_clean();
 		rfl_captures_fini(&to);
 	}

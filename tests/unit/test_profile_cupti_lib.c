@@ -78,7 +78,7 @@ static bool cannot_be_opened(void **state)
 		{ text, "text.so" },
 		{ "libm.so.6", ": symbol cupti" },
 		{ "libm.so.6", "(it has no range profiler)" },
-		{ "/no/such/file.so", "set RFL_CUPTI_PATH to its folder" },
+		{ "/no/such/file.so", "set RFL_CUPTI_PATH to its directory" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)

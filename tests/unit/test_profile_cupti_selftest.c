@@ -75,7 +75,7 @@ static void ratios_are_in_the_capture(void **state)
 	}
 }
 
-/* Turing has fp16 in its matrix units and nothing else. */
+/* Turing has fp16 in its Tensor Cores and nothing else. */
 static void turing_has_one_product_of_its_matrix_units(void **state)
 {
 	struct rfl_captures to;
@@ -124,7 +124,7 @@ static void more_than_2_percent_off_is_marked(void **state)
 		assert_int_equal(r->amount[RFL_QUANTITY_L2].validity, RFL_VALID);
 		assert_int_equal(to.captures[0]->total[RFL_QUANTITY_FLOPS].validity,
 				 cases[i].flops);
-		assert_int_equal(fake_noted(to.captures[0], "the self-test is off") != NULL,
+		assert_int_equal(fake_noted(to.captures[0], "the self-test failed") != NULL,
 				 cases[i].note != NULL);
 		if (cases[i].note)
 			assert_non_null(fake_noted(to.captures[0], cases[i].note));

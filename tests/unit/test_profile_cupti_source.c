@@ -312,7 +312,7 @@ static void sessions_that_differ_do_not_belong_together(void **state)
 	assert_ok(k.rc, &k.err);
 	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
 	assert_true(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)));
-	assert_non_null(fake_noted(k.c, "the ranges of this run differ from those of the first"));
+	assert_non_null(fake_noted(k.c, "this run has other ranges than the first"));
 	fake_is_clean();
 	forget(&k);
 }
@@ -370,7 +370,7 @@ static void on_so_far(const struct rfl_captures *so_far, double within_s, void *
 	h->within_s[h->n] = within_s;
 	h->dram[h->n] = c->total[RFL_QUANTITY_DRAM].value;
 	h->fp32[h->n] = c->total[RFL_QUANTITY_FLOPS_FP32].value;
-	h->kernels[h->n] = fake_noted(c, "matrix products 62.5 %") != NULL;
+	h->kernels[h->n] = fake_noted(c, "GEMMs 62.5 %") != NULL;
 	for (size_t i = 0; i < c->nrefusals; i++)
 		if (strcmp(c->refusals[i].set, "flops") == 0)
 			snprintf(h->flops[h->n], RFL_ERR_MSG_MAX, "%s", c->refusals[i].reason);
@@ -410,7 +410,7 @@ static void all_counts_are_handed_over_before_kernels_are_patched(void **state)
 	}
 	assert_true(handed.within_s[1] >= 120 && handed.within_s[1] < 130);
 	assert_close(to.captures[0]->total[RFL_QUANTITY_FLOPS_FP32].value, 39e9, 0);
-	assert_non_null(fake_noted(to.captures[0], "matrix products 62.5 %"));
+	assert_non_null(fake_noted(to.captures[0], "GEMMs 62.5 %"));
 	kernels = strstr(fake.cupti_log(), "cuptiActivityEnable");
 	assert_non_null(kernels);
 	assert_int_equal(fake_calls(fake.cupti_log(), "cuptiProfilerInitialize"), 1);
@@ -543,7 +543,7 @@ static void a_configuration_that_the_device_refuses_fails_alone(void **state)
 	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
 	assert_true(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)));
 	assert_non_null(fake_noted(k.c, "cuptiRangeProfilerSetConfig"));
-	assert_non_null(fake_noted(k.c, "matrix products 62.5 %"));
+	assert_non_null(fake_noted(k.c, "GEMMs 62.5 %"));
 	fake_is_clean();
 	forget(&k);
 }
@@ -617,7 +617,7 @@ static void kernels_are_apart_from_the_step(void **state)
 	assert_close(k.c->total[RFL_QUANTITY_TIME].value, 2.5e-3, 1e-15);
 	assert_close(k.c->total[RFL_QUANTITY_DRAM].value, 4e9, 0);
 	assert_int_equal(k.c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
-	assert_non_null(fake_noted(k.c, "matrix products 62.5 %"));
+	assert_non_null(fake_noted(k.c, "GEMMs 62.5 %"));
 	off = strstr(fake.cupti_log(), "cuptiProfilerDeInitialize");
 	on = strstr(fake.cupti_log(), "cuptiActivityEnable");
 	assert_non_null(off);

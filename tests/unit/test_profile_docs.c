@@ -1,4 +1,4 @@
-/* docs/counters.md, docs/formats.md and docs/appendix/chips.md: what the program's own tables say.
+/* docs/reference/counters.md, docs/reference/columns.md and docs/reference/chips.md: what the program's own tables say.
  * RFL_TEST_UPDATE=1 writes them. */
 #include "tests/unit/docs_page.h"
 #include "tests/unit/rfl_test.h"
@@ -9,7 +9,6 @@
 #include "profile/capture.h"
 #include "profile/chips.h"
 #include "profile/formula.h"
-#include "profile/import/importer.h"
 
 #define DOCS RFL_TEST_DATA "/../../docs/"
 
@@ -36,7 +35,7 @@ static void the_quantities_are_those_of_the_list(void **state)
 		rfl_buf_printf(&part, "| `%s` | %s | %s |\n", info->name, info->unit,
 			       info->meaning);
 	}
-	check_page_part(DOCS "counters.md", "<!-- quantities: tests/unit/test_profile_docs.c -->\n",
+	check_page_part(DOCS "reference/counters.md", "<!-- quantities: tests/unit/test_profile_docs.c -->\n",
 			"<!-- quantities end -->", &part);
 	rfl_buf_fini(&part);
 }
@@ -47,42 +46,14 @@ static void the_columns_are_those_of_the_list(void **state)
 
 	(void)state;
 	rfl_buf_init(&part, 0);
-	rfl_buf_puts(&part, "\n| column | is |\n|---|---|\n");
+	rfl_buf_puts(&part, "\n| column | meaning |\n|---|---|\n");
 #define ROW(kind, name, meaning) rfl_buf_printf(&part, "| `%s` | %s |\n", #name, meaning);
 	RFL_COUNTER_COLUMNS(ROW)
 #undef ROW
-	check_page_part(DOCS "formats.md",
-			"<!-- counters.csv: tests/unit/test_profile_docs.c -->\n",
-			"<!-- counters.csv end -->", &part);
+	check_page_part(DOCS "reference/columns.md",
+			"<!-- counters -->\n",
+			"<!-- end of counters -->", &part);
 	rfl_buf_fini(&part);
-}
-
-static void the_sample_is_what_is_printed(void **state)
-{
-	static const char name[] = "s01_a100_sgemm_metrics_long.csv";
-	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE, .most = 20 };
-	const struct rfl_import_options options = { 0 };
-	struct rfl_captures captures;
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_buf file, table, part;
-
-	(void)state;
-	rfl_buf_init(&file, 0);
-	rfl_buf_init(&table, 0);
-	rfl_buf_init(&part, 0);
-	rfl_captures_init(&captures);
-	assert_ok(rfl_file_read(data_path("profile/ncu/s01_a100_sgemm_metrics_long.csv"), &file,
-				&err),
-		  &err);
-	assert_ok(rfl_import_text(file.data, file.len, name, &options, &captures, &err), &err);
-	rfl_captures_render(&captures, &view, &table);
-	rfl_buf_printf(&part, "\n```\n%s```\n\n", rfl_buf_str(&table));
-	check_page_part(DOCS "counters.md", "<!-- sample: tests/unit/test_profile_docs.c -->\n",
-			"<!-- sample end -->", &part);
-	rfl_captures_fini(&captures);
-	rfl_buf_fini(&part);
-	rfl_buf_fini(&table);
-	rfl_buf_fini(&file);
 }
 
 static void put_family(const struct rfl_formulas *f, struct rfl_buf *out)
@@ -138,7 +109,7 @@ static void the_families_are_those_that_were_compiled_in(void **state)
 		rfl_formulas_free(f);
 	}
 	rfl_buf_putc(&part, '\n');
-	check_page_part(DOCS "appendix/chips.md",
+	check_page_part(DOCS "reference/chips.md",
 			"<!-- families: tests/unit/test_profile_docs.c -->\n",
 			"<!-- families end -->", &part);
 	rfl_buf_fini(&part);
@@ -149,7 +120,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_quantities_are_those_of_the_list),
 		cmocka_unit_test(the_columns_are_those_of_the_list),
-		cmocka_unit_test(the_sample_is_what_is_printed),
 		cmocka_unit_test(the_families_are_those_that_were_compiled_in),
 	};
 

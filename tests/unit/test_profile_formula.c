@@ -65,45 +65,46 @@ static void refuses_with_place_and_reason(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{ "famly a", "t:1:1: 'famly' is neither a statement nor a quantity" },
-		{ "time_s",
-		  "t:1:7: expected '=', '|=' or 'impossible', not the end of the statement" },
-		{ "time_s =", "t:1:9: expected a metric, not the end of the statement" },
-		{ "time_s = a |", "t:1:13: expected a metric, not the end of the statement" },
-		{ "time_s = a +\n\t| b", "t:2:2: expected a metric, not '|'" },
-		{ "time_s = 2 3 x", "t:1:12: expected a metric, not '3'" },
-		{ "time_s = 0 x", "t:1:10: the weight '0' is not a number above 0" },
-		{ "time_s = 1x y", "t:1:10: the weight '1x' is not a number above 0" },
-		{ "time_s = a b", "t:1:12: unexpected 'b'" },
+		{ "famly a", "t:1: expected a statement or a quantity, not 'famly'" },
+		{ "time_s", "t:1: expected '=', '|=' or 'impossible', not 'the end of the "
+			    "statement'" },
+		{ "time_s =", "t:1: expected a metric, not 'the end of the statement'" },
+		{ "time_s = a |", "t:1: expected a metric, not 'the end of the statement'" },
+		{ "time_s = a +\n\t| b", "t:2: expected a metric, not '|'" },
+		{ "time_s = 2 3 x", "t:1: expected a metric, not '3'" },
+		{ "time_s = 0 x", "t:1: expected a weight above 0, not '0'" },
+		{ "time_s = 1x y", "t:1: expected a weight above 0, not '1x'" },
+		{ "time_s = a b", "t:1: expected the end of the statement, not 'b'" },
 		{ "time_s = a\ntime_s = b",
-		  "t:2:1: time_s already has a formula; use '|=' to add ways" },
-		{ "time_s = a * dram_bytes", "t:1:14: dram_bytes is not computed before time_s" },
-		{ "cycles = a * time_s * time_s", "t:1:23: a product has at most one quantity" },
-		{ "cycles = a * b * c", "t:1:18: a product has at most two metrics" },
-		{ "time_s impossible", "t:1:18: expected the reason in \"quotes\", "
-				       "not the end of the statement" },
-		{ "time_s impossible why", "t:1:19: expected the reason in \"quotes\", not 'why'" },
-		{ "time_s impossible \"why", "t:1:19: the closing \" is missing on this line" },
-		{ "time_s = 'x", "t:1:10: the closing ' is missing on this line" },
-		{ "time_s = ''", "t:1:10: the quotes are empty" },
-		{ "time_s = 'x\x01'", "t:1:10: a control character inside quotes" },
-		{ "time_s = a partial", "t:1:19: expected a remark in \"quotes\", not "
-					"the end of the statement" },
-		{ "use nothing", "t:1:5: 'nothing' is not a known part" },
-		{ "use", "t:1:4: expected the name of a part, not the end of the statement" },
-		{ "use hopper", "t:1:5: 'hopper' is not a known part" },
-		{ "subtract x y \"z\"", "t:1:10: 'x' is not a quantity" },
-		{ "subtract", "t:1:9: expected a quantity, not the end of the statement" },
-		{ "subtract cycles 2 y", "t:1:20: expected the reason in \"quotes\", "
-					 "not the end of the statement" },
-		{ "exclude cycles a b", "t:1:18: expected '=', not 'b'" },
-		{ "alias sm__",
-		  "t:1:11: expected a prefix of names, not the end of the statement" },
-		{ "alias sm__ 'x'", "t:1:12: expected a prefix of names, not 'x'" },
-		{ "alias a b c", "t:1:11: unexpected 'c'" },
-		{ "command ncu", "t:1:9: expected a command in \"quotes\", not "
-				 "'ncu'" },
-		{ "time_s = a\x01", "t:1:10: use only letters, digits and punctuation in names" },
+		  "t:2: expected '|=' after an earlier formula, not '='" },
+		{ "time_s = a * dram_bytes", "t:1: expected a second metric, or one quantity that "
+					     "is computed earlier, not 'dram_bytes'" },
+		{ "cycles = a * time_s * time_s", "t:1: expected a second metric, or one quantity "
+						  "that is computed earlier, not 'time_s'" },
+		{ "cycles = a * b * c", "t:1: expected a second metric, or one quantity that is "
+					"computed earlier, not 'c'" },
+		{ "time_s impossible",
+		  "t:1: expected a reason in \"quotes\", not 'the end of the statement'" },
+		{ "time_s impossible why", "t:1: expected a reason in \"quotes\", not 'why'" },
+		{ "time_s impossible \"why",
+		  "t:1: expected text, with both quotes on one line, not 'why'" },
+		{ "time_s = 'x\n\ty'",
+		  "t:1: expected text, with both quotes on one line, not 'x?\?y'" },
+		{ "time_s = ''", "t:1: expected text, with both quotes on one line, not ''" },
+		{ "time_s = a partial",
+		  "t:1: expected a remark in \"quotes\", not 'the end of the statement'" },
+		{ "use nothing", "t:1: expected the name of a part, not 'nothing'" },
+		{ "use", "t:1: expected the name of a part, not 'the end of the statement'" },
+		{ "use hopper", "t:1: expected the name of a part, not 'hopper'" },
+		{ "subtract x y \"z\"", "t:1: expected a quantity, not 'x'" },
+		{ "subtract", "t:1: expected a quantity, not 'the end of the statement'" },
+		{ "subtract cycles 2 y",
+		  "t:1: expected a reason in \"quotes\", not 'the end of the statement'" },
+		{ "exclude cycles a b", "t:1: expected '=', not 'b'" },
+		{ "alias sm__", "t:1: expected a prefix of names, not 'the end of the statement'" },
+		{ "alias sm__ 'x'", "t:1: expected a prefix of names, not 'x'" },
+		{ "alias a b c", "t:1: expected the end of the statement, not 'c'" },
+		{ "command ncu", "t:1: expected a command in \"quotes\", not 'ncu'" },
 	};
 
 	(void)state;
@@ -551,7 +552,7 @@ static void says_what_is_missing(void **state)
 	assert_reason(f, RFL_QUANTITY_DRAM, rate, 1, "needs time_s, which is unknown");
 	assert_reason(f, RFL_QUANTITY_FLOPS, NULL, 0, "none of its parts is known");
 	assert_reason(f, RFL_QUANTITY_FLOPS_TENSOR_FP8, NULL, 0,
-		      "Ampere's matrix units do not support fp8 or fp4");
+		      "Ampere's Tensor Cores do not support fp8 or fp4");
 	assert_reason(orin, RFL_QUANTITY_DRAM, NULL, 0,
 		      "integrated memory, for which this chip has no byte counter; l2_fill_bytes "
 		      "are the reads caused by L2 misses");

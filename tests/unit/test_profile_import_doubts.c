@@ -111,10 +111,14 @@ static void known_counts_without_the_rest_of_their_formula_are_a_lower_bound(voi
 		assert_close(total->value, 400, 0);
 		assert_int_equal(total->validity,
 				 cases[i].quantity ? RFL_VALID_PARTIAL : RFL_VALID);
+		if (!cases[i].quantity) {
+			assert_null(strstr(total->reason, "a lower bound"));
+			continue;
+		}
 		snprintf(why, sizeof(why),
 			 "a lower bound: %s was counted, but not the other metrics that %s needs",
 			 cases[i].name, cases[i].quantity);
-		assert_int_equal(!!strstr(total->reason, why), cases[i].quantity != NULL);
+		assert_non_null(strstr(total->reason, why));
 	}
 	rig_fini(&rig);
 }
@@ -325,7 +329,7 @@ static void a_part_that_exceeds_its_whole_is_doubted(void **state)
 	rig_fini(&rig);
 }
 
-/* --- processors ------------------------------------------------------------------------------ */
+/* --- CPUs ------------------------------------------------------------------------------ */
 
 /* The shell times `time -v` as well: its line is the same process. */
 static void a_process_that_a_shell_times_again_counts_once(void **state)

@@ -72,7 +72,7 @@ static void takes_metrics_where_events_have_no_formula(void **state)
 	assert_total(c, TIME, 2);
 	assert_total(c, FLOPS_FP64, 30e6);
 	assert_total(c, DRAM_READ, 1.5e9);
-	/* Half precision of AVX512-FP16; memory of client processors. */
+	/* Half precision of AVX512-FP16; memory of client CPUs. */
 	c = rig_read(&rig, "likwid",
 		     INFO "TABLE,Group 1 Raw,MEM_HP,6\nEvent,Counter,HWThread 0\n"
 			  "FP_ARITH_INST_RETIRED2_128B_PACKED_HALF,PMC0,1\n"

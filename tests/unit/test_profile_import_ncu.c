@@ -482,7 +482,7 @@ static void knows_what_is_missing(void **state)
 	import_rig_fini(&rig);
 }
 
-/* Read from a folder: known columns are read by name, others are reported. */
+/* Read from a directory: known columns are read by name, others are reported. */
 static void reads_a_folder(void **state)
 {
 	struct import_rig rig;

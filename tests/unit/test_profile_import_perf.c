@@ -1,4 +1,4 @@
-/* perf stat in its three forms. Values are scaled by perf already; locales; hybrid processors. */
+/* perf stat in its three forms. Values are scaled by perf already; locales; hybrid CPUs. */
 #include "tests/unit/summary_rig.h"
 
 static void reads_the_samples(void **state)
@@ -52,7 +52,7 @@ static void reads_perf_6_1(void **state)
 		assert_total(c, TASK_CLOCK, cases[i].task_clock_s);
 		assert_close(c->total[RFL_QUANTITY_TIME].value, cases[i].time_s, 1e-12);
 		assert_int_equal(m->validity, RFL_VALID_UNAVAILABLE);
-		assert_string_equal(m->reason, "perf: <not supported> by this processor or virtual "
+		assert_string_equal(m->reason, "perf: <not supported> by this CPU or virtual "
 					       "machine");
 		assert_unknown(c, CYCLES);
 		assert_unknown(c, INSTRUCTIONS);
@@ -176,7 +176,7 @@ static void adds_up_hybrid_cores(void **state)
 		{ STATS "  <not counted>  cpu_atom/instructions/  (0.00%)\n"
 			"  700  cpu_core/instructions/\n",
 		  700, RFL_VALID },
-		/* processors are there all the time */
+		/* CPUs are there all the time */
 		{ "\n Performance counter stats for 'system wide':\n\n"
 		  "  500  cpu_atom/instructions/  (60.00%)\n"
 		  "  700  cpu_core/instructions/  (40.00%)\n",
@@ -240,6 +240,27 @@ static void counts_an_event_once(void **state)
 	assert_total(c, CYCLES, 1000);
 	c = rig_read(&rig, "perf", "300,,cycles:u,1,100.00,,\n1000,,cycles,1,100.00,,\n");
 	assert_total(c, CYCLES, 1000);
+	rig_fini(&rig);
+}
+
+/* Two events that differ only at the end of long names are two events. */
+static void keeps_long_events_apart(void **state)
+{
+	char text[1024], body[301];
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	memset(body, 'e', sizeof(body) - 1);
+	body[sizeof(body) - 1] = '\0';
+	(void)snprintf(text, sizeof(text),
+		       "7,,cpu/%s_a/,1,100.00,,\n8,,cpu/%s_b/,1,100.00,,\n9,,cycles,1,100.00,,\n",
+		       body, body);
+	rig_init(&rig);
+	c = rig_read(&rig, "perf", text);
+	assert_total(c, CYCLES, 9);
+	for (size_t i = 0; i < c->nnotes; i++)
+		assert_null(strstr(c->notes[i], "repeated"));
 	rig_fini(&rig);
 }
 
@@ -310,7 +331,7 @@ static void refuses_small_shares(void **state)
 	rig_fini(&rig);
 }
 
-/* perf -a: 224 processors for a second, in three forms; of -x and -j the time is what follows from
+/* perf -a: 224 CPUs for a second, in three forms; of -x and -j the time is what follows from
  * the clock and 'CPUs utilized'. */
 static void a_clock_of_processors_is_no_processor_time(void **state)
 {
@@ -347,7 +368,7 @@ static void a_clock_of_processors_is_no_processor_time(void **state)
 		assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, cases[i].validity);
 		assert_unknown(c, TASK_CLOCK);
 		assert_non_null(strstr(c->total[RFL_QUANTITY_TASK_CLOCK].reason,
-				       "may be the time of all processors"));
+				       "may be the time of all CPUs"));
 	}
 	/* of a process it is what the process took */
 	assert_total(rig_read(&rig, "perf", STATS "  28,794.62 msec cpu-clock\n"), TASK_CLOCK,
@@ -508,6 +529,7 @@ int main(void)
 		cmocka_unit_test(counts_flops_and_bytes),
 		cmocka_unit_test(adds_up_hybrid_cores),
 		cmocka_unit_test(counts_an_event_once),
+		cmocka_unit_test(keeps_long_events_apart),
 		cmocka_unit_test(passes_what_follows),
 		cmocka_unit_test(tells_what_was_rounded),
 		cmocka_unit_test(refuses_small_shares),

@@ -177,7 +177,7 @@ static void weighs_flops_of_all_threads(void **state)
 }
 
 /* Every event in every thread, by inheritance in those to come; members of a group after their
- * leader in the same thread; memory controllers on one processor of each socket, for everyone. */
+ * leader in the same thread; memory controllers on one CPU of each socket, for everyone. */
 static void opens_what_belongs_together(void **state)
 {
 	struct rig *r = rig_new(*state, &fake_spr, NULL, 0);
@@ -364,9 +364,9 @@ static void estimates_dram_without_them(void **state)
 	assert_non_null(dram->reason);
 	assert_non_null(strstr(dram->reason, "without prefetches and write-backs"));
 	assert_true(isnan(c->total[RFL_QUANTITY_DRAM_READ].value));
-	assert_non_null(strstr(
-		c->total[RFL_QUANTITY_DRAM_READ].reason,
-		"counting a whole processor is not allowed, although perf_event_paranoid is 0"));
+	assert_non_null(
+		strstr(c->total[RFL_QUANTITY_DRAM_READ].reason,
+		       "counting a whole CPU is not allowed, although perf_event_paranoid is 0"));
 	assert_false(has_note(c, "all processes"));
 	rig_free(r);
 }
@@ -409,7 +409,7 @@ static void scales_or_refuses(void **state)
 	}
 }
 
-/* On a processor with E-cores an event of the P-cores rests while its thread is elsewhere: what was
+/* On a CPU with E-cores an event of the P-cores rests while its thread is elsewhere: what was
  * read is a lower bound, which must not be scaled as if the counter had been shared. */
 static void counts_p_cores_without_scaling(void **state)
 {

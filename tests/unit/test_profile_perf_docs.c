@@ -1,4 +1,4 @@
-/* The tables of docs/appendix/events.md are what the program counts. With RFL_TEST_UPDATE=1 they
+/* The tables of docs/reference/events.md are what the program counts. With RFL_TEST_UPDATE=1 they
  * are written. */
 #include "tests/unit/docs_page.h"
 
@@ -7,7 +7,7 @@
 
 #include "profile/perf/impl.h"
 
-#define PAGE        RFL_TEST_DATA "/../../docs/appendix/events.md"
+#define PAGE        RFL_TEST_DATA "/../../docs/reference/events.md"
 #define FROM(what_) "<!-- " what_ ": written by test_profile_perf_docs with RFL_TEST_UPDATE=1 -->\n"
 #define TO(what_)   "<!-- end of " what_ " -->\n"
 

@@ -1,4 +1,4 @@
-/* Which processors and events are known, what /sys says of PMUs, what goes into which pass, and
+/* Which CPUs and events are known, what /sys says of PMUs, what goes into which pass, and
  * what is said of what cannot be counted. */
 #include "tests/unit/rfl_test.h"
 
@@ -11,7 +11,7 @@
 #include "profile/perf/impl.h"
 #include "tests/unit/perf_fake.h"
 
-/* ---- processors and events ---- */
+/* ---- CPUs and events ---- */
 
 static void knows_processors(void **state)
 {
@@ -53,12 +53,14 @@ static void knows_processors(void **state)
 		{ "AuthenticAMD", 0x1a, 0x02, "Zen 5", RFL_PERF_ZEN5 },
 		{ "AuthenticAMD", 0x1a, 0x44, "Zen 5", RFL_PERF_ZEN5 },
 		{ "AuthenticAMD", 0x1a, 0x70, "Zen 5", RFL_PERF_ZEN5 },
-		{ "AuthenticAMD", 0x1a, 0x50, "AMD", RFL_PERF_OTHER }, /* Zen 6 */
+		{ "AuthenticAMD", 0x1a, 0x50, "Zen 6", RFL_PERF_ZEN5 },
+		{ "AuthenticAMD", 0x1a, 0x57, "Zen 6", RFL_PERF_ZEN5 },
+		{ "AuthenticAMD", 0x1a, 0x58, "AMD", RFL_PERF_OTHER },
 		{ "0x41", 0, 0xd40, "Neoverse V1", RFL_PERF_NEOVERSE },
 		{ "0x41", 0, 0xd49, "Neoverse N2", RFL_PERF_NEOVERSE },
 		{ "0x41", 0, 0xd4f, "Neoverse V2", RFL_PERF_NEOVERSE },
-		{ "0x41", 0, 0xd0c, "unknown processor", RFL_PERF_OTHER },
-		{ "CentaurHauls", 6, 0x6a, "unknown processor", RFL_PERF_OTHER },
+		{ "0x41", 0, 0xd0c, "unknown CPU", RFL_PERF_OTHER },
+		{ "CentaurHauls", 6, 0x6a, "unknown CPU", RFL_PERF_OTHER },
 	};
 
 	(void)state;
@@ -171,6 +173,7 @@ static void tables_are_whole(void **state)
 
 static void finds_pmus_and_codes(void **state)
 {
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_perf_pmu *pmus = NULL;
 	struct rfl_perf_code code;
 	struct rfl_err err = RFL_ERR_INIT;
@@ -179,13 +182,12 @@ static void finds_pmus_and_codes(void **state)
 	size_t n = 0;
 
 	fake_machine_init(*state, &fake_spr, &k, &env);
-	assert_ok(rfl_perf_pmus_find(k.sys.root, "uncore_imc", &pmus, &n, &err), &err);
+	assert_ok(rfl_perf_pmus_find(arena, k.sys.root, "uncore_imc", &pmus, &n, &err), &err);
 	assert_int_equal(n, 2); /* and not the one that runs freely */
 	assert_string_equal(pmus[1].name, "uncore_imc_1");
 	assert_int_equal(pmus[1].type, 81);
 	assert_int_equal(pmus[1].ncpus, 2);
 	assert_int_equal(pmus[1].cpus[1], 56);
-	rfl_perf_pmus_free(pmus, n);
 	assert_ok(
 		rfl_perf_code_find(k.sys.root, "uncore_imc_0", "cas_count_read", NULL, &code, &err),
 		&err);
@@ -204,13 +206,13 @@ static void finds_pmus_and_codes(void **state)
 				     &err),
 		  &err);
 	assert_int_equal(code.config[0], UINT64_C(0x100003847));
-	assert_true(rfl_perf_has_core_pmu(k.sys.root));
+	assert_true(rfl_perf_has_core_pmu(arena, k.sys.root));
 	fake_machine_init(*state, &fake_icelake, &k, &env);
-	assert_false(rfl_perf_has_core_pmu(k.sys.root));
-	pmus = NULL;
-	assert_ok(rfl_perf_pmus_find(k.sys.root, "uncore_imc", &pmus, &n, &err), &err);
+	assert_false(rfl_perf_has_core_pmu(arena, k.sys.root));
+	assert_ok(rfl_perf_pmus_find(arena, k.sys.root, "uncore_imc", &pmus, &n, &err), &err);
 	assert_int_equal(n, 0);
 	assert_null(pmus);
+	rfl_arena_free(arena);
 }
 
 static void refuses_damaged_files(void **state)
@@ -228,6 +230,7 @@ static void refuses_damaged_files(void **state)
 		{ "e6", RFL_OK, "" },
 		{ "e7", RFL_EFORMAT, "'odd=1' does not fit in 'configs:0-7'" },
 	};
+	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_perf_pmu *pmus = NULL;
 	size_t n = 0;
 
@@ -244,13 +247,13 @@ static void refuses_damaged_files(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct rfl_err err = RFL_ERR_INIT;
 
-		assert_int_equal(
-			rfl_perf_pmus_find(*state, i ? "uncore_b" : "uncore_a", &pmus, &n, &err),
-			RFL_EFORMAT);
-		assert_says(&err, i ? "uncore_b/cpumask: does not contain a list of processors"
+		assert_int_equal(rfl_perf_pmus_find(arena, *state, i ? "uncore_b" : "uncore_a",
+						    &pmus, &n, &err),
+				 RFL_EFORMAT);
+		assert_says(&err, i ? "uncore_b/cpumask: does not contain a list of CPUs"
 				    : "uncore_a/type: does not contain the number of a PMU");
-		assert_null(pmus);
 	}
+	rfl_arena_free(arena);
 }
 
 /* ---- plans ---- */
@@ -282,6 +285,7 @@ static void lays_passes(void **state)
 		{ &fake_zen4, 6, 1, "cpu-amd" },
 		/* cycles, instructions, misses, bf16: 5; two groups of two that take two each */
 		{ &fake_zen5, 6, 3, "cpu-amd-zen5" },
+		{ &fake_zen6, 6, 3, "cpu-amd-zen6" },
 		{ &fake_grace, 0, 1, "cpu-neoverse-v2" },
 		/* a group that no two counters hold is counted event by event */
 		{ &fake_skylake, 2, 7, "cpu-intel-avx2" },
@@ -327,6 +331,7 @@ static void picks_memory_controllers(void **state)
 		{ &fake_alder, "uncore_imc_free_running/data_read/", 2, 64, 0x20ff },
 		{ &fake_zen3, "dram_channel_data_controller_7", 2, 1, UINT64_C(0x1000038c7) },
 		{ &fake_zen5, "amd_umc/umc_cas_cmd.wr/", 3, 1, 0x020a },
+		{ &fake_zen6, "amd_umc/umc_cas_cmd.wr/", 3, 1, 0x020a },
 		{ &fake_grace, "nvidia_scf_pmu/cmem_rd_data/", 1, 1, 0x1a5 },
 	};
 
@@ -444,7 +449,7 @@ static void says_why(void **state)
 		  "in the kernel is not allowed with perf_event_paranoid 2: run 'sudo sysctl "
 		  "kernel.perf_event_paranoid=1" },
 		{ &fake_spr, EACCES, "2", "uncore_imc/cas_count_read/",
-		  "counting a whole processor is not allowed with perf_event_paranoid 2: run 'sudo "
+		  "counting a whole CPU is not allowed with perf_event_paranoid 2: run 'sudo "
 		  "sysctl kernel.perf_event_paranoid=0" },
 		{ &fake_spr, EPERM, "-1", "cycles", "seccomp" },
 		{ &fake_spr, EINVAL, NULL, "cycles",
@@ -480,7 +485,7 @@ static void says_why_elsewhere(void **state)
 			       "perf_event_paranoid cannot be read"));
 }
 
-/* The matrix unit is in no count of FLOPs: a run that may use it has none. */
+/* The Tensor Core is in no count of FLOPs: a run that may use it has none. */
 static void leaves_matrix_units_out(void **state)
 {
 	static const struct {

@@ -24,7 +24,7 @@ static struct rfl_table *make(void)
 	rfl_table_real(t, 4089184256);
 	rfl_table_text(t, "a|b, \"c\"");
 	rfl_table_text(t, "\xc2\xb5net");
-	rfl_table_null(t);
+	rfl_table_text(t, NULL);
 	rfl_table_real(t, NAN);
 	rfl_table_text(t, NULL);
 	rfl_table_text(t, "tiny");
@@ -133,7 +133,7 @@ static void with_fixed_decimals(void **state)
 	rfl_table_real(t, 0.0005);
 	rfl_table_int(t, 0);
 	rfl_table_real(t, 0);
-	rfl_table_null(t);
+	rfl_table_text(t, NULL);
 	rfl_table_real(t, NAN);
 	assert_renders(t, RFL_FORMAT_TABLE,
 		       "    MiB     %\n"

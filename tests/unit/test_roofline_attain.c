@@ -1,5 +1,5 @@
 /*
- * test_roofline_attain.c - least times under ceilings that are made by hand.
+ * test_roofline_attain.c - minimum times under ceilings that are made by hand.
  */
 #include "tests/unit/rfl_test.h"
 
@@ -126,7 +126,7 @@ static void what_is_missing_is_named_with_its_cure(void **state)
 		const char *env, *precision, *says;
 		enum rfl_rc rc;
 	} cases[] = {
-		{ "odl", "fp32", "did you mean 'old'", RFL_EMISSING },
+		{ "odl", "fp32", "did you mean old", RFL_EMISSING },
 		{ "old", "fp32", "roofline peaks set", RFL_EMISSING },
 		{ "old", "fp32", "peak_gbps", RFL_EMISSING },
 		{ "old", "fp8", "fp8", RFL_ENOTFOUND },

@@ -114,7 +114,7 @@ static void counters_are_demanded(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_int_equal(f->pts->n, 0);
 	assert_int_equal(f->report.left_out, 1);
-	assert_notes(f, "left out 1 of the configurations");
+	assert_notes(f, "skipped 1 of the configurations");
 	f->options.skip_missing = false;
 
 	give_bytes(capture, 30 * BYTES);
@@ -296,16 +296,16 @@ static void repeats_give_a_median(void **state)
 	f->in.counters.keep_going = true;
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "run2_prof both have the DRAM bytes of");
-	assert_notes(f, "remove one of them; lab_gpu_resnet50_fp32_bs4_run2_prof is left out\n");
+	assert_notes(f, "remove one of them; lab_gpu_resnet50_fp32_bs4_run2_prof is skipped\n");
 	p = &f->pts->points[0];
 	assert_int_equal(p->counters_repeats, 2);
 	assert_close(p->bytes_counters, 4.05e9, 1e-14);
-	assert_non_null(strstr(p->counters_note, "run2_prof: left out: 10 steps"));
+	assert_non_null(strstr(p->counters_note, "run2_prof: skipped: 10 steps"));
 	/* better one whose steps are known */
 	c->capture[0].steps = -1;
 	c->capture[2].label = labels[0];
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "run1_prof is left out\n");
+	assert_notes(f, "run1_prof is skipped\n");
 	assert_close(f->pts->points[0].bytes_counters, 3.8e9, 1e-14);
 	finish(f, c);
 }
@@ -444,7 +444,7 @@ static void the_same_file_twice(void **state)
 	finish(f, c);
 }
 
-/* --- processors --- */
+/* --- CPUs --- */
 
 static void whole_processes(void **state)
 {

@@ -373,7 +373,7 @@ static void captures_of_another_device_do_not_join(void **state)
 		{ "lab_cpu_resnet50_fp32_bs16_run5", "ncu", NULL, NULL, "",
 		  "it was counted on a GPU, but lab_cpu resnet50 ran on cpu" },
 		{ "lab_gpu_resnet50_fp32_bs64_prof", "perf", NULL, NULL, "",
-		  "it was counted on a processor, but lab_gpu resnet50 ran on cuda" },
+		  "it was counted on a CPU, but lab_gpu resnet50 ran on cuda" },
 		{ "lab_gpu_resnet50_fp32_bs64_run1", "ncu", "GA100", "NVIDIA H100 80GB HBM3", "",
 		  "it was counted on a GPU (GA100), but lab_gpu resnet50 ran on NVIDIA H100" },
 		/* one compute capability, or a device without a chip */

@@ -1,4 +1,4 @@
-/* Facts of single kernels: those without a FLOP, shares that are known, precisions. */
+/* Values of single kernels: those without a FLOP, shares that are known, precisions. */
 #include "counters_fixture.h"
 
 /* --- kernels --- */
@@ -21,7 +21,7 @@ static void kernels_of_which_too_little_is_known(void **state)
 	give_kernel_flops(add_kernel(c, "conv", 30, 5), 30 * FLOPS);
 	gemm = add_kernel(c, "ampere_sgemm_128x64_nn", 30, 3);
 	give_kernel_flops(gemm, 0); /* TF32? */
-	/* matrix units alone */
+	/* Tensor Cores alone */
 	know(add_kernel(c, "batch_norm", 30, 2)->amount, RFL_QUANTITY_FLOPS, 0);
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * FLOPS);
 	assert_ok(merge(f), &f->err);
@@ -44,7 +44,7 @@ static void kernels_of_which_too_little_is_known(void **state)
 	finish(f, c);
 }
 
-/* Of an amp run: elementwise kernels are known without matrix units, but not without fp16. */
+/* Of an amp run: elementwise kernels are known without Tensor Cores, but not without fp16. */
 static void kernels_of_an_amp_run(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -174,7 +174,7 @@ static void fp32_that_ran_on_matrix_units(void **state)
 	finish(f, c);
 }
 
-/* FP32 counters of an amp run know nothing of its matrix units. */
+/* FP32 counters of an amp run know nothing of its Tensor Cores. */
 static void flops_of_another_precision_alone(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -224,7 +224,7 @@ static void mixed_precision_has_a_mean_roof(void **state)
 	assert_non_null(strstr(f->pts->points[0].verdict,
 			       "; 28 % of the FLOPs are in a precision without a ceiling in "
 			       "the peaks file, so fp16.matrix is used for all"));
-	/* the model's FLOPs stand under the matrix units alone */
+	/* the model's FLOPs stand under the Tensor Cores alone */
 	f->options.flops = RFL_FLOPS_MODEL;
 	assert_ok(merge(f), &f->err);
 	assert_close(f->pts->points[0].peak_gflops, 160000, 1e-12);

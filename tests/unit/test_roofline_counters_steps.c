@@ -234,7 +234,7 @@ static void another_number_of_steps(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_notes(
 		f,
-		"(1) some rows of the file could not be read and were left out; (2) the profiled");
+		"(1) some rows of the file could not be read and were skipped; (2) the profiled");
 	capture->rows_left_out = 0;
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 20 * 1.01 * FLOPS);
 	assert_ok(merge(f), &f->err);
@@ -286,7 +286,7 @@ static void live_counts_that_do_not_fit(void **state)
 }
 
 /* PyTorch runs convolutions of an fp32 network in TF32 by default: the launches fit the
- * steps, and what is missing may be the FLOPs of the matrix units, or most of the kernels. */
+ * steps, and what is missing may be the FLOPs of the Tensor Cores, or most of the kernels. */
 static void tf32_that_was_not_counted(void **state)
 {
 	struct captures *c;

@@ -67,7 +67,7 @@ static void one_run(void **state)
 	assert_close(p->knee_ai, 4.565217391304348, 1e-14);
 	assert_string_equal(p->bytes_source, "unfused");
 	assert_close(p->ai, p->ai_unfused, 0);
-	/* right of the knee: 194.39 of 420; 97.196 / 420 = 0.23142 s at the roof */
+	/* right of the ridge point: 194.39 of 420; 97.196 / 420 = 0.23142 s at the roof */
 	assert_string_equal(p->bound, "compute");
 	assert_close(p->attainable_gflops, 420, 1e-15);
 	assert_close(p->percent_of_attainable, 46.28395739428571, 1e-12);
@@ -189,7 +189,7 @@ static void runs_that_did_not_end_well_are_counted(void **state)
 	fixture_free(f);
 }
 
-/* An older report: 2 x forward, AI = attained / bandwidth. 16 samples in 3.357 s are 4.77 images/s,
+/* An older report: 2 x forward, AI = achieved / bandwidth. 16 samples in 3.357 s are 4.77 images/s,
  * 77.95 GFLOP/s, 0.74 FLOP/byte under 105 GB/s. */
 static void lower_bound_and_factor_two(void **state)
 {
@@ -383,12 +383,12 @@ static void environments_stay_apart(void **state)
 	f->options.nenvs = 2;
 	assert_int_equal(merge(f), RFL_ENOTFOUND);
 	assert_says(&f->err, "no run has env 'lab_gpus' (known: lab_gpu, lab_cpu); did you mean "
-			     "'lab_gpu'?");
+			     "lab_gpu?");
 	assert_null(f->pts);
 	fixture_free(f);
 }
 
-/* Rows without a hash are repeats when all distinguishing facts are equal. */
+/* Rows without a hash are repeats when all distinguishing values are equal. */
 static void ledgers_without_hashes(void **state)
 {
 	struct fixture *f = fixture_new();

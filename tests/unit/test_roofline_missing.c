@@ -1,4 +1,4 @@
-/* Facts that are missing: all of them in one message, or left out and reported. */
+/* Values that are missing: all of them in one message, or left out and reported. */
 #include "roofline_fixture.h"
 
 #define MEASURED(value)                                                                     \
@@ -85,7 +85,7 @@ static void all_cells_of_the_long_form_at_once(void **state)
 	assert_says(&f->err, "memory.DRAM.gbs is unknown (no memory)");
 	assert_says(&f->err, "compute.bf16.vector is not in the file");
 	assert_says(&f->err, "environment 'lab_cpx' is not in the file (it has: lab_cpu); "
-			     "did you mean 'lab_cpu'?");
+			     "did you mean lab_cpu?");
 	assert_says(&f->err, "resnet5000");
 	assert_says(&f->err, "roofline peaks measure --env lab_cpx");
 	assert_says(&f->err, "roofline complexity");
@@ -106,7 +106,7 @@ static void skip_missing_does_the_rest(void **state)
 	assert_string_equal(f->pts->points[0].config_hash, "aa");
 	assert_string_equal(f->pts->points[0].peak_gflops_status, "measured");
 	assert_int_equal(f->report.left_out, 2);
-	assert_notes(f, "left out 2 of the configurations");
+	assert_notes(f, "skipped 2 of the configurations");
 	assert_notes(f, "environment 'other' is not in the file");
 	assert_notes(f, "compute.bf16.vector is not in the file");
 	fixture_free(f);
@@ -132,7 +132,7 @@ static void no_other_accumulator_stands_in(void **state)
 	fixture_free(f);
 }
 
-/* More than one message can hold: the facts alone, still all of them. */
+/* More than one message can hold: the values alone, still all of them. */
 static void many_cells_fit_one_message(void **state)
 {
 	struct fixture *f = fixture_new();

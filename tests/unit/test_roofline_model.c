@@ -7,7 +7,7 @@
 
 #include "roofline/roofline.h"
 
-/* 420 GFLOP/s over 92 GB/s: knee 420 / 92 = 4.565217... */
+/* 420 GFLOP/s over 92 GB/s: ridge point 420 / 92 = 4.565217... */
 static const struct rfl_roof small = { .compute_flop_per_s = 420e9, .bandwidth_byte_per_s = 92e9 };
 
 static void formulas(void **state)
@@ -26,20 +26,20 @@ static void formulas(void **state)
 static void bounds(void **state)
 {
 	(void)state;
-	/* the band: knee / 1.1 = 4.1502 to knee x 1.1 = 5.0217 */
+	/* the band: ridge point / 1.1 = 4.1502 to ridge point x 1.1 = 5.0217 */
 	assert_int_equal(rfl_roof_bound(&small, 4.14, NAN, NAN), RFL_BOUND_MEMORY);
 	assert_int_equal(rfl_roof_bound(&small, 4.16, NAN, NAN), RFL_BOUND_KNEE);
 	assert_int_equal(rfl_roof_bound(&small, 5.02, NAN, NAN), RFL_BOUND_KNEE);
 	assert_int_equal(rfl_roof_bound(&small, 5.03, NAN, NAN), RFL_BOUND_COMPUTE);
-	/* an uncertainty that reaches over the knee */
+	/* an uncertainty that reaches over the ridge point */
 	assert_int_equal(rfl_roof_bound(&small, 3, 2, 4.5), RFL_BOUND_MEMORY);
 	assert_int_equal(rfl_roof_bound(&small, 3, 2, 4.6), RFL_BOUND_KNEE);
 	assert_int_equal(rfl_roof_bound(&small, 9, 4.5, 12), RFL_BOUND_KNEE);
 	assert_int_equal(rfl_roof_bound(&small, 9, 4.6, 12), RFL_BOUND_COMPUTE);
 }
 
-/* Attained rates and intensities of a public report of a laptop, whose intensities were estimated
- * as attained / bandwidth: its CPU against 105 GB/s, its GPU against 92 GB/s. */
+/* Achieved rates and intensities of a public report of a laptop, whose intensities were estimated
+ * as achieved / bandwidth: its CPU against 105 GB/s, its GPU against 92 GB/s. */
 static void lower_bound_reproduces_a_published_table(void **state)
 {
 	static const struct {
@@ -67,12 +67,12 @@ static void lower_bound_moves_to_the_knee(void **state)
 	/* 377 / 420 = 0.8976: left alone; 379 / 420 = 0.9024: moved */
 	assert_close(rfl_roof_lower_bound_ai(&small, 377e9), 377.0 / 92, 1e-15);
 	assert_close(rfl_roof_lower_bound_ai(&small, 379e9), 420.0 / 92, 1e-15);
-	/* above the compute roof it already lies right of the knee and stays a lower bound */
+	/* above the compute roof it is already right of the ridge point: still a lower bound */
 	assert_close(rfl_roof_lower_bound_ai(&small, 460e9), 5, 1e-15);
 	assert_true(isnan(rfl_roof_lower_bound_ai(&small, NAN)));
 }
 
-/* Monotone, continuous at the knee, scaled with both ceilings: for many roofs. */
+/* Monotone, continuous at the ridge point, scaled with both ceilings: for many roofs. */
 static void properties(void **state)
 {
 	(void)state;
@@ -147,6 +147,13 @@ static void ceiling_choice(void **state)
 	assert_string_equal(rfl_ceiling_key(c, &matrix_only), "fp32.vector");
 	compute[1].peak = peak(RFL_PEAK_MEASURED, 2e12);
 	assert_string_equal(rfl_ceiling_key(c, &env), "fp32.matrix");
+	/* a CPU without instructions for bf16 computes in fp32 */
+	compute[1] = (struct rfl_peak_compute){ .key = "bf16.vector",
+						.peak = peak(RFL_PEAK_UNSUPPORTED, NAN) };
+	assert_ok(rfl_ceiling_find("cpu", "bf16", &c, NULL), NULL);
+	assert_string_equal(rfl_ceiling_key(c, &env), "fp32.vector");
+	compute[1].peak = peak(RFL_PEAK_UNKNOWN, NAN);
+	assert_string_equal(rfl_ceiling_key(c, &env), "bf16.vector");
 	/* fp32 on CUDA never takes another unit's ceiling */
 	assert_ok(rfl_ceiling_find("cuda", "fp32", &c, NULL), NULL);
 	assert_string_equal(rfl_ceiling_key(c, &env), "fp32.vector");

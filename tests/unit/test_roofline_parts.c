@@ -42,7 +42,7 @@ static struct fixture *of_kernels(void **state, struct captures **c)
  *   FLOPs     1e12 + 2e12 = 3e12: 1e11 a step
  *   rate      3e12 / 1.5 s = 2000 GFLOP/s
  *   bytes     2e11 + 4e11 = 6e11: 2e10 a step; 3e12 / 6e11 = 5 FLOP/byte
- *   roof      5 x 1000 = 5000 GFLOP/s, left of the knee at 40; 2000 / 5000 = 40 %
+ *   roof      5 x 1000 = 5000 GFLOP/s, left of the ridge point at 40; 2000 / 5000 = 40 %
  *   headroom  50 ms x (1 - 0.4) = 30 ms
  *   caches    L2 1.2e12 bytes: 2.5; L1 2.4e12 bytes: 1.25 */
 static void a_kernel_by_hand(void **state)
@@ -213,7 +213,7 @@ static void runs_without_kernels(void **state)
 	add_gpu_run(f, NULL, "c", "fp32", 8, 100);
 	assert_ok(merge(f), &f->err);
 	assert_int_equal(f->pts->n, 1);
-	assert_notes(f, "left out 1 of 2 configurations without counters of kernels (first: "
+	assert_notes(f, "skipped 1 of 2 configurations without counters of kernels (first: "
 			"lab_gpu resnet50 fp32 bs8 train)");
 	for (size_t i = 0; i < 2; i++)
 		set(&f->rows[i].model, "my_model");

@@ -6,7 +6,7 @@
 
 static struct rfl_arena *arena;
 
-/* A point of 16 threads under 1000 GFLOP/s over 100 GB/s (knee 10), with an L3 of 32 MB. */
+/* A point of 16 threads under 1000 GFLOP/s over 100 GB/s (ridge point 10), with an L3 of 32 MB. */
 struct scene {
 	struct rfl_point point;
 	struct rfl_peaks_env env;
@@ -112,7 +112,8 @@ static void below_the_roof(void **state)
 	at(&text, "compute-bound: 75 % of 1 TFLOP/s (fp32.vector)");
 	scene_init(&s, 10, 500, 0.02);
 	verdict(&s, &text);
-	at(&text, "at the knee: 50 % of the joint limit for 1 TFLOP/s (fp32.vector) and 100 GB/s");
+	at(&text,
+	   "at the ridge point: 50 % of the joint limit for 1 TFLOP/s (fp32.vector) and 100 GB/s");
 	scene_init(&s, 2, 20, 0.02); /* a tenth of what it could be */
 	verdict(&s, &text);
 	assert_string_equal(rfl_buf_str(&text),
@@ -124,7 +125,7 @@ static void below_the_roof(void **state)
 	rfl_buf_fini(&text);
 }
 
-/* What a library's products attain is named beside the roof, of the same precision only, and not
+/* What a library's products achieve is named beside the roof, of the same precision only, and not
  * where memory is the limit. */
 static void beside_the_products_of_a_library(void **state)
 {
@@ -139,20 +140,20 @@ static void beside_the_products_of_a_library(void **state)
 		(struct rfl_peak_compute){ .key = "fp32.gemm", .peak = measured(800e9, 800e9, 16) };
 	verdict(&s, &text);
 	at(&text, "compute-bound: 60 % of 1 TFLOP/s (fp32.vector)");
-	at(&text, "; 75 % of the 800 GFLOP/s that a matrix product attains (fp32.gemm)");
+	at(&text, "; 75 % of the 800 GFLOP/s that a GEMM achieves (fp32.gemm)");
 	s.compute[1].key = "bf16.gemm";
 	verdict(&s, &text);
-	NOT_SAID("matrix product");
+	NOT_SAID("GEMM");
 	s.compute[1].key = "fp32.gemm";
 	s.point.flops_source = (char *)(uintptr_t) "counters"; /* also of other operations */
 	verdict(&s, &text);
-	NOT_SAID("matrix product");
+	NOT_SAID("GEMM");
 	scene_init(&s, 2, 120, 0.02);
 	s.env.ncompute = 2;
 	s.compute[1] =
 		(struct rfl_peak_compute){ .key = "fp32.gemm", .peak = measured(800e9, 800e9, 16) };
 	verdict(&s, &text);
-	NOT_SAID("matrix product");
+	NOT_SAID("GEMM");
 	rfl_buf_fini(&text);
 }
 
@@ -166,7 +167,7 @@ static void one_decision(void **state)
 	} cases[] = {
 		{ 2, 120, "unfused", "memory", "memory-bound", RFL_BOUND_MEMORY },
 		{ 50, 750, "unfused", "compute", "compute-bound", RFL_BOUND_COMPUTE },
-		{ 10, 500, "unfused", "knee", "at the knee", RFL_BOUND_KNEE },
+		{ 10, 500, "unfused", "ridge", "at the ridge point", RFL_BOUND_KNEE },
 		{ 2, 60, "unfused", "memory", "memory-bound", RFL_BOUND_MEMORY },
 		{ 2, 59.9, "unfused", "neither", "below 30 % of the roof", RFL_BOUND_MEMORY },
 		{ 50, 299, "unfused", "neither", "below 30 % of the roof", RFL_BOUND_COMPUTE },
@@ -210,6 +211,10 @@ static void verdicts_of_older_files(void **state)
 	scene_init(&s, 50, 200, 0.02);
 	s.point.bound = (char *)(uintptr_t) "compute";
 	assert_string_equal(rfl_point_bound(&s.point), "neither");
+	scene_init(&s, 10, 500, 0.02);
+	s.point.peak_gbps = NAN; /* the file alone has the bound, by its older name */
+	s.point.bound = (char *)(uintptr_t) "knee";
+	assert_int_equal(rfl_point_verdict(&s.point).roof, RFL_BOUND_KNEE);
 }
 
 /* Without FLOPs, the bytes are compared with the bandwidth. */
@@ -350,17 +355,17 @@ static void above_the_compute_roof(void **state)
 	s.facts.factor = true;
 	verdict(&s, &text);
 	at(&text, "the training factor overcounts the FLOPs");
-	/* a matrix unit that is in the file without a value */
+	/* a matrix ceiling that is in the file without a value */
 	s.env.ncompute = 2;
 	s.compute[1].key = "fp32.matrix";
 	s.compute[1].peak = (struct rfl_peak){ .status = RFL_PEAK_UNKNOWN, .value = NAN };
 	verdict(&s, &text);
-	at(&text, "(1) the peaks file lacks the ceiling of the matrix unit");
+	at(&text, "(1) the peaks file lacks the ceiling of the matrix cores");
 	/* additions beside multiply-adds, where the ceiling with them is higher */
 	s.compute[1].key = "fp32.vector.fmaadd";
 	s.compute[1].peak = measured(1500e9, 1500e9, 16);
 	verdict(&s, &text);
-	at(&text, "(1) the processor runs additions beside multiply-adds");
+	at(&text, "(1) the CPU runs additions beside multiply-adds");
 	s.compute[1].peak = measured(1010e9, 1010e9, 16);
 	verdict(&s, &text);
 	NOT_SAID("additions");

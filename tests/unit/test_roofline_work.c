@@ -123,13 +123,13 @@ static void file_and_network_agree(void **state)
 	rfl_buf_fini(&notes);
 }
 
-/* What the file lacks is counted from the network, and said. */
+/* What the file lacks is counted from the network, and said, unless a study may have several. */
 static void what_the_file_lacks(void **state)
 {
 	struct rfl_work_query q[6] = { resnet, resnet, resnet, resnet, resnet, resnet };
 	static const char *const says[] = {
-		"no such batch size", "another precision",         "another optimizer",
-		"another image size", "another number of classes", "no such model",
+		"no such batch size", NULL, NULL, "another image size", "another number of classes",
+		"no such model",
 	};
 	struct rfl_work_file *file = NULL;
 	struct rfl_work a, b;
@@ -148,7 +148,11 @@ static void what_the_file_lacks(void **state)
 		count(&q[i], NULL, &notes, &a);
 		count(&q[i], file, &notes, &b);
 		assert_same_work(&a, &b);
-		assert_non_null(strstr(rfl_buf_str(&notes), says[i]));
+		if (says[i])
+			assert_non_null(strstr(rfl_buf_str(&notes), says[i]));
+		else
+			assert_string_equal(rfl_buf_str(&notes), "");
+		rfl_buf_reset(&notes);
 	}
 	/* another optimizer does not matter where none runs */
 	q[2].mode = "fwd_bwd";
@@ -208,7 +212,7 @@ static void files_of_another_convention(void **state)
 		{ { .work.count.auxiliary = true }, "auxiliary heads" },
 		{ { .work.count.input_grad = true }, "gradients of the input" },
 		{ { .sizes.context_length = 16 }, "another context length" },
-		{ { .sizes.attention = RFL_ATTENTION_SDPA }, "another form of attention" },
+		{ { .sizes.attention = RFL_ATTENTION_SDPA }, NULL }, /* as in a study of several */
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
@@ -227,7 +231,10 @@ static void files_of_another_convention(void **state)
 		count(&lm, NULL, &notes, &a);
 		count(&lm, file, &notes, &b);
 		assert_same_work(&a, &b);
-		assert_non_null(strstr(rfl_buf_str(&notes), cases[i].says));
+		if (cases[i].says)
+			assert_non_null(strstr(rfl_buf_str(&notes), cases[i].says));
+		else
+			assert_string_equal(rfl_buf_str(&notes), "");
 		rfl_work_file_free(file);
 		rfl_buf_fini(&notes);
 	}
@@ -435,25 +442,25 @@ static void bad_files_are_refused(void **state)
 		/* an older summary: forward MACs per sample */
 		{ "{\"resnet50\": {\"params\": 25557032, \"macs\": 4089184256}}",
 		  "forward MACs per sample do not determine" },
-		{ "{\"schema\": \"roofline.complexity/2\"}", "/schema: must be" },
-		{ "{\"schema\": 1}", "/schema: must be" },
+		{ "{\"schema\": \"roofline.complexity/2\"}", "schema must be" },
+		{ "{\"schema\": 1}", "schema must be" },
 		{ "{\"schema\": \"roofline.complexity/1\", \"model\": []}", "model" },
-		{ "{\"schema\": \"roofline.complexity/1\"}", "/models: must be a list" },
+		{ "{\"schema\": \"roofline.complexity/1\"}", "the key \"convention\" is missing" },
 		{ "{\"schema\": \"roofline.complexity/1\", \"models\": [1]}",
-		  "/convention: must be an object" },
+		  "the key \"convention\" is missing" },
 		{ "{\"schema\": \"roofline.complexity/1\", \"models\": [1], \"convention\": "
 		  "{\"precision\": \"fp7\", \"optimizer\": \"sgd\"}}",
 		  "fp7" },
 		{ "{\"schema\": \"roofline.complexity/1\", \"models\": [1], \"convention\": "
 		  "{\"precision\": \"fp32\", \"optimizer\": \"lion\"}}",
-		  "/convention/optimizer: is not a valid optimizer name" },
+		  "/convention/optimizer: must be one of" },
 		{ HEAD "[1]}", "/models/0: must be an object" },
-		{ HEAD "[{}]}", "/models/0/model: is missing" },
-		{ HEAD "[{\"model\": \"a\"}]}", "/models/0/batches: must be a list" },
+		{ HEAD "[{}]}", "/models/0: the key \"model\" is missing" },
+		{ HEAD "[{\"model\": \"a\"}]}", "/models/0: the key \"batches\" is missing" },
 		{ HEAD "[{\"model\": \"a\", \"batches\": [7]}]}",
 		  "/models/0/batches/0: must be an object" },
 		{ HEAD "[{\"model\": \"a\", \"batches\": [{\"batch\": 0}]}]}",
-		  "/models/0/batches/0/batch: must be a positive integer" },
+		  "/models/0/batches/0/batch: must be an integer of at least 1" },
 		{ FILE_OF("a", "-1", "2"), "/models/0/batches/0/training/flops: must be" },
 		{ FILE_OF("a", "1", "0"), "/models/0/batches/0/training/bytes/unfused: must be" },
 		{ FILE_OF("a", "1", "2.5"), "/models/0/batches/0/training/bytes/unfused: must be" },
@@ -535,6 +542,7 @@ static void layers_add_up_to_the_step(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(queries); i++) {
+		struct rfl_arena *arena = rfl_arena_new();
 		struct rfl_work_layers l;
 		struct rfl_work step, sum = { .flops = 0 };
 		struct rfl_err err = RFL_ERR_INIT;
@@ -542,7 +550,7 @@ static void layers_add_up_to_the_step(void **state)
 
 		rfl_buf_init(&notes, 0);
 		assert_ok(rfl_work_count(&queries[i], NULL, &notes, &step, &err), &err);
-		assert_ok(rfl_work_count_layers(&queries[i], &l, &err), &err);
+		assert_ok(rfl_work_count_layers(&queries[i], arena, &l, &err), &err);
 		for (size_t k = 0; k < l.n; k++) {
 			assert_true(k == 0 || strcmp(l.layers[k - 1].name, l.layers[k].name) < 0);
 			sum.flops += l.layers[k].flops;
@@ -554,7 +562,7 @@ static void layers_add_up_to_the_step(void **state)
 		assert_true(sum.bytes[RFL_FUSION_FUSED] == step.bytes[RFL_FUSION_FUSED]);
 		assert_true(isnan(sum.bytes[RFL_FUSION_COMPULSORY]));
 		assert_string_equal(l.flops_source, step.flops_source);
-		rfl_work_layers_fini(&l);
+		rfl_arena_free(arena);
 		rfl_buf_fini(&notes);
 	}
 }

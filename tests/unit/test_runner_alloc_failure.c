@@ -1,5 +1,5 @@
 /*
- * Steps allocate nothing: not in the warm-up, not in the window, not after it; on a processor and
+ * Steps allocate nothing: not in the warm-up, not in the window, not after it; on a CPU and
  * on a device that works on its own. What is allocated (a look for profilers, around the window) is
  * the same for any number of steps. The engine of this test only counts who waits for it.
  */

@@ -1,4 +1,4 @@
-/* Checkpoints of trainings: what is written is read, and nothing else is accepted. */
+/* Checkpoints of training runs: what is written is read, and nothing else is accepted. */
 #define _GNU_SOURCE /* syscall() */
 #include "tests/unit/rfl_test.h"
 
@@ -78,7 +78,7 @@ static void end(struct rig *r)
 	rfl_net_free(r->net);
 }
 
-/* Write the checkpoint of a training in its second epoch. */
+/* Write the checkpoint of a training run in its second epoch. */
 static void save(const char *path, struct rig *r)
 {
 	const struct rfl_epoch row = { .epoch = 1, .train_loss = 0.25, .test_loss = (double)NAN };
@@ -94,12 +94,12 @@ static void save(const char *path, struct rig *r)
 	r->t.sums = (struct rfl_score){ .rows = 2, .correct = 1, .loss = 0.1 };
 	r->t.train_s = 0.3;
 	r->burst.wall_s = 1.7;
-	assert_ok(rfl_epochs_add(&r->t.epochs, &row, &err), &err);
+	rfl_epochs_add(&r->t.epochs, &row);
 	assert_ok(rfl_run__checkpoint_save(&r->t, &err), &err);
 	assert_int_equal(r->t.saved, 5);
 }
 
-/* Count the folders that are synced: the name of a new file survives a power failure only then. */
+/* Count the synced directories: only then does the name of a new file survive a power failure. */
 static int synced_folders;
 
 int fsync(int fd)

@@ -297,7 +297,7 @@ static void half_a_count_is_none(void **state)
 static void put_in_the_way(const struct rfl_run_progress *progress, void *dir)
 {
 	(void)progress;
-	write_file(dir, "steps", "in the way of a folder\n");
+	write_file(dir, "steps", "in the way of a directory\n");
 }
 
 /* One file that cannot be written keeps neither the others back nor the row. */

@@ -100,7 +100,7 @@ static void a_marked_part_is_no_count(void **state)
 	assert_true(isnan(rfl_counted_per_step(&c, &wants, RFL_QUANTITY_DRAM)));
 }
 
-/* The FLOPs of a GPU's step are those outside and inside the matrix units: with one of the two they
+/* The FLOPs of a GPU's step are those outside and inside the Tensor Cores: with one of the two they
  * are a lower bound, which is no count. */
 static void half_of_the_flops_are_no_flops(void **state)
 {
@@ -124,7 +124,7 @@ static void half_of_the_flops_are_no_flops(void **state)
 		  (double)NAN },
 		{ "amp", RFL_SET_CORE | RFL_SET_FLOPS, 40, 60, "partial: flops.total: no value",
 		  (double)NAN },
-		{ "fp32", 0, (double)NAN, 60, "ok", 30 }, /* a processor has its own parts */
+		{ "fp32", 0, (double)NAN, 60, "ok", 30 }, /* a CPU has its own parts */
 	};
 	const struct rfl_amount absent = { (double)NAN, RFL_VALID_UNAVAILABLE, 0, NULL,
 					   "no value" };
@@ -242,10 +242,9 @@ static void the_status_quotes_the_source(void **state)
 static void add(struct rfl_capture_builder *b, enum rfl_range_kind kind, const char *range,
 		const char *metric, double value)
 {
-	struct rfl_err err = RFL_ERR_INIT;
 	int id;
 
-	assert_ok(rfl_capture_begin(b, kind, range, NULL, NULL, &err), &err);
+	rfl_capture_begin(b, kind, range, NULL, NULL);
 	id = rfl_capture_metric_id(b, metric, strlen(metric), "");
 	assert_true(id >= 0);
 	(void)rfl_capture_metric(b, id, value, isnan(value) ? RFL_VALID_UNAVAILABLE : RFL_VALID, 0,
@@ -261,13 +260,12 @@ static void self_tests_become_ratios(void **state)
 		.all_metrics = true,
 	};
 	struct rfl_capture_builder *b = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_captures captures;
 	const struct rfl_capture *c;
 
 	(void)state;
 	rfl_captures_init(&captures);
-	assert_ok(rfl_capture_builder_new(&spec, &b, &err), &err);
+	b = rfl_capture_builder_new(&spec);
 	add(b, RFL_RANGE_SELF_TEST, "copy", "selftest.dram_read_bytes.ratio", 1.001);
 	add(b, RFL_RANGE_SELF_TEST, "copy 2", "selftest.dram_write_bytes.ratio", 0.99);
 	add(b, RFL_RANGE_SELF_TEST, "copy 3", "selftest.dram_bytes.measured", 5);
@@ -275,8 +273,7 @@ static void self_tests_become_ratios(void **state)
 	add(b, RFL_RANGE_SELF_TEST, "b", "selftest.flops.tensor_tf32.ratio", 1.01);
 	add(b, RFL_RANGE_SELF_TEST, "c", "selftest.flops.fp16.ratio", (double)NAN);
 	add(b, RFL_RANGE_STEP, "step", "selftest.flops.fp64.ratio", 7);
-	rfl_capture_finish(b, &captures);
-	rfl_capture_builder_free(b);
+	assert_int_equal(rfl_capture_finish(b, &captures, NULL), RFL_OK);
 	c = captures.captures[0];
 	assert_close(rfl_counted_self_test(c, "dram"), 0.99, 0);
 	assert_close(rfl_counted_self_test(c, "flops"), 0.95, 0);

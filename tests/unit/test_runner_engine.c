@@ -29,7 +29,7 @@ static void name_tables_are_complete(void **state)
 /* A row stays without a plugin, and says how to get one. */
 static void row_without_plugin(void **state)
 {
-	const char *const dirs[] = { tmp_path(*state, "no-such-folder"), NULL };
+	const char *const dirs[] = { tmp_path(*state, "no-such-directory"), NULL };
 	struct rfl_engine_list *list = list_of(dirs);
 	const struct rfl_engine_row *row = rfl_engine_list_at(list, 0);
 	const struct rfl_engine_ops *ops = NULL;
@@ -90,7 +90,7 @@ static void rows_in_order(void **state)
 	rfl_engine_list_free(list);
 }
 
-/* The first folder hides the same plugin in the second. */
+/* The first directory hides the same plugin in the second. */
 static void first_folder_wins(void **state)
 {
 	const char *const dirs[] = { tmp_path(*state, "absent"), tmp_path(*state, "."),

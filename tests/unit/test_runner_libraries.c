@@ -18,14 +18,14 @@ static void named_once_loaded(void **state)
 	bool loaded = false;
 
 	(void)state;
-	rfl_run__name_libraries(text, sizeof(text));
+	rfl_run_libraries(text, sizeof(text));
 	assert_string_equal(text, "");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
 		struct rfl_dl *dl = NULL;
 
 		if (rfl_dl_open(rows[i].names, RFL_DL_LOAD, NULL, 0, &dl, NULL) != RFL_OK)
 			continue;
-		rfl_run__name_libraries(text, sizeof(text));
+		rfl_run_libraries(text, sizeof(text));
 		assert_non_null(strstr(text, rows[i].words));
 		rfl_dl_close(dl);
 		loaded = true;
@@ -33,7 +33,7 @@ static void named_once_loaded(void **state)
 	if (!loaded)
 		skip();
 	memset(text, 'x', sizeof(text));
-	rfl_run__name_libraries(text, 8);
+	rfl_run_libraries(text, 8);
 	assert_int_equal(strlen(text), 7);
 	assert_int_equal(text[8], 'x');
 }

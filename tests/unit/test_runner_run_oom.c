@@ -292,7 +292,7 @@ static void the_result_is_what_was_recorded(void **state)
 	setenv("RFL_FAKE_FITS", "5", 1);
 	assert_int_equal(rfl_run_fitting(&config, &host, &r, &err), RFL_EIO);
 	unsetenv("RFL_FAKE_FITS");
-	assert_says(&err, "steps: not a folder");
+	assert_says(&err, "steps: not a directory");
 	assert_true(r.recorded);
 	assert_string_equal(r.row.status, "ok");
 	assert_int_equal(r.row.batch, 4);

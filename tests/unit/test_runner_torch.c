@@ -43,13 +43,14 @@ static void runs_every_operation(void **state)
 							 RFL_PRECISION_FP16 };
 
 	(void)state;
-	for (int op = 0; op < RFL_OP_COUNT; op++)
+	for (int op = 0; op < RFL_OP_UNKNOWN; op++)
 		for (size_t i = 0; i < RFL_ARRAY_LEN(precisions); i++)
 			assert_null(ops->unsupported((enum rfl_op)op, precisions[i]));
+	assert_non_null(ops->unsupported(RFL_OP_UNKNOWN, RFL_PRECISION_FP32));
 	assert_string_equal(ops->unsupported(RFL_OP_COUNT, RFL_PRECISION_FP32), "not an operation");
 }
 
-/* README.md and docs/engines.md say how many networks of the zoo it runs. */
+/* README.md and docs/internals/engines.md say how many networks of the zoo it runs. */
 static void runs_so_many_of_the_zoo(void **state)
 {
 	const struct rfl_zoo_model *model;

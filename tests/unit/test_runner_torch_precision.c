@@ -51,7 +51,7 @@ static void refuses_by_name(void **state)
 {
 	(void)state;
 	assert_false(
-		computes(RFL_PRECISION_TF32, "tf32 requires the matrix units of an NVIDIA GPU"));
+		computes(RFL_PRECISION_TF32, "tf32 requires the Tensor Cores of an NVIDIA GPU"));
 	assert_true(computes(RFL_PRECISION_BF16, ""));
 	assert_true(computes(RFL_PRECISION_AMP, ""));
 	if (is_113())

@@ -100,8 +100,8 @@ static void opens_the_zoo(void **state)
 	assert_in_range(large, 1, 15);
 }
 
-/* Dropout, stochastic depth and dropout of attention run in no golden file. Each network is stepped
- * twice from one snapshot, to the bit, and what is dropped changes the loss. */
+/* Dropout, stochastic depth and dropout of attention run in no reference file. Each network is
+ * stepped twice from one snapshot, to the bit, and what is dropped changes the loss. */
 static void dropped_steps_repeat(void **state)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* Golden files: reading, refusals with their path, and the rules, with no engine at all. */
+/* Reference files: reading, refusals with their path, and the rules, with no engine at all. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ static void reads_logits(void **state)
 	assert_int_equal(g->logits.nlayers, 60);
 	assert_string_equal(g->logits.layers[0].name, "conv1");
 	assert_int_equal(g->logits.layers[0].numel, 2 * 64 * 112 * 112);
-	assert_int_equal(g->logits.fp64.rows, 2);
-	assert_int_equal(g->logits.fp64.first, 16);
+	assert_int_equal(g->logits.fp64.logits.rows, 2);
+	assert_int_equal(g->logits.fp64.logits.columns, 16);
 	assert_close(g->logits.fp64.loss, 10.0858099760, 1e-8);
 	assert_true(g->logits.has_batch_stats);
 	assert_true(isnan(g->logits.batch_stats.min_margin));
@@ -78,59 +78,63 @@ static void refuses_bad_files(void **state)
 	static const struct {
 		const char *file, *from, *to, *message;
 	} cases[] = {
-		{ "golden/logits_vgg16.json", "\"params\":", "\"parms\":", "/params is missing" },
+		{ "golden/logits_vgg16.json",
+		  "\"params\":", "\"parms\":", "/: the key \"params\" is missing; add it" },
 		{ "golden/logits_vgg16.json", "\"batch\": 2", "\"batch\": \"2\"",
-		  "/batch is not an integer" },
-		{ "golden/logits_vgg16.json", "\"trace\":", "\"tracy\":", "/trace is missing" },
+		  "/batch: must be an integer from 1 to 1048576, not \"2\"" },
+		{ "golden/logits_vgg16.json",
+		  "\"trace\":", "\"tracy\":", "/: the key \"trace\" is missing; add it" },
 		{ "golden/logits_vgg16.json", "\"name\": \"features.2\"", "\"nam\": \"features.2\"",
-		  "/trace/2/name is missing" },
+		  "/trace/2: the key \"name\" is missing; add it" },
 		{ "golden/logits_vgg16.json", "\"shape\": [2, 64, 224, 224]",
-		  "\"shape\": [2, 64, 0, 224]", "/trace/0/shape is not the shape of a layer" },
+		  "\"shape\": [2, 64, 0, 224]", "/trace/0/shape: must be the shape of a layer" },
 		{ "golden/logits_vgg16.json", "\"shape\": [2, 64, 224, 224]",
 		  "\"shape\": [4294967296, 4294967296]",
-		  "/trace/0/shape is not the shape of a layer" },
+		  "/trace/0/shape: must be the shape of a layer" },
 		{ "golden/logits_vgg16.json", "\"input_shape\": [2,", "\"input_shape\": [3,",
-		  "/input_shape is not [batch, channels, height, width] or [batch, tokens]" },
-		{ "golden/logits_vgg16.json",
-		  "\"max_abs_diff_fp32\":", "\"max\":", "/fp64/max_abs_diff_fp32 is missing" },
+		  "/input_shape: must be [batch, channels, height, width] or [batch, tokens]" },
+		{ "golden/logits_vgg16.json", "\"max_abs_diff_fp32\":", "\"max\":",
+		  "/fp64: the key \"max_abs_diff_fp32\" is missing; add it" },
 		{ "golden/train_vgg16.json",
-		  "\"sgd_fp64\":", "\"sgd_fp46\":", "/sgd_fp64 is missing" },
+		  "\"sgd_fp64\":", "\"sgd_fp46\":", "/: the key \"sgd_fp64\" is missing; add it" },
 		{ "golden/train_vgg16.json", "\"momentum\": 0.9", "\"momentum\": null",
-		  "/sgd_hyper/momentum is not a number" },
+		  "/sgd_hyper/momentum: must be a number, not null" },
 		{ "golden/train_vgg16.json", "\"param_names\": [\"features.0.weight\", ",
 		  "\"param_names\": [",
-		  "/sgd_fp64/grad_l2_each_step0 must have one entry per name in param_names" },
+		  "/sgd_fp64: grad_l2_each_step0 must have one entry per name in param_names" },
 		{ "golden/train_tiny_lm.json", "\"betas\": [0.9, 0.999]", "\"betas\": [0.9]",
-		  "/adamw_hyper/betas must have two entries" },
+		  "/adamw_hyper/betas: must be two numbers" },
 		{ "golden/train_tiny_lm.json",
-		  "\"eps\":", "\"epsilon\":", "/adamw_hyper/eps is missing" },
-		{ "golden/train_tiny_lm.json",
-		  "\"adamw_hyper\":", "\"adam_hyper\":", "/adamw_hyper is missing" },
-		{ "golden/train_tiny_lm.json",
-		  "\"adamw_fp64\":", "\"adamw_fp46\":", "/adamw_fp64 is missing" },
+		  "\"eps\":", "\"epsilon\":", "/adamw_hyper: the key \"eps\" is missing; add it" },
+		{ "golden/train_tiny_lm.json", "\"adamw_hyper\":", "\"adam_hyper\":",
+		  "/: the key \"adamw_hyper\" is missing; add it" },
+		{ "golden/train_tiny_lm.json", "\"adamw_fp64\":", "\"adamw_fp46\":",
+		  "/: the key \"adamw_fp64\" is missing; add it" },
 		{ "golden/zoo/resnet18.json", "\"auxiliary_weight\": 0",
-		  "\"auxiliary_weight\": true", "/gradient/auxiliary_weight is not a number" },
+		  "\"auxiliary_weight\": true",
+		  "/gradient/auxiliary_weight: must be a number, not true" },
 		{ "golden/zoo/resnet18.json", "\"loss_abs_diff_fp32\"", "\"diff\"",
-		  "/gradient/loss_abs_diff_fp32 is missing" },
+		  "/gradient: the key \"loss_abs_diff_fp32\" is missing; add it" },
 		{ "golden/zoo/resnet18.json", "\"each\": [", "\"each\": [1, ",
-		  "/bf16/each is not as long as that of /gradient" },
+		  "/: bf16/each and gradient/each differ in length" },
 		{ "golden/zoo/resnet18.json", "\"bf16\": {\"eval\": {\"logits_first16\": [[",
 		  "\"bf16\": {\"eval\": {\"logits_first16\": [[], [",
-		  "/bf16/eval/logits_first16/1 is not as long as the row before it" },
+		  "/bf16/eval/logits_first16/1: is not as long as the row before it" },
 		{ "golden/zoo/resnet18.json", "\"bf16\": {\"eval\": {\"logits_first16\":",
 		  "\"bf16\": {\"eval\": {\"logits_first16\": [[1]], \"other\":",
-		  "/bf16 and /fp64 differ in length" },
+		  "/: the logits of bf16, fp64 and the batch statistics differ in length" },
 		{ "golden/zoo/resnet18.json", "\"train\": {", "\"training\": {",
-		  "/bf16/train is missing" },
+		  "/bf16: the key \"train\" is missing; add it" },
 		{ "golden/zoo/tiny_lm_naive.json", "\"attention\": \"naive\"",
-		  "\"attention\": \"quick\"", "/attention is not a known form of attention" },
+		  "\"attention\": \"quick\"",
+		  "/attention: must be one of auto, composed, naive, sdpa, not \"quick\"" },
 		{ "golden/zoo/tiny_lm_naive.json", "\"batch\": 2", "\"batch\": 4611686018427387904",
-		  "/input_shape is not [batch, channels, height, width] or [batch, tokens]" },
+		  "/batch: must be an integer from 1 to 1048576, not 4611686018427387904" },
 		{ "golden/zoo/tiny_lm_naive.json", "\"batch\": 2,\n \"input_shape\": [2,",
 		  "\"batch\": 1048577,\n \"input_shape\": [1048577,",
-		  "/batch is not a number from 1 to 1048576" },
+		  "/batch: must be an integer from 1 to 1048576, not 1048577" },
 		{ "golden/zoo/tiny_lm_naive.json", "\"logits_shape\": [48, 200]",
-		  "\"logits_shape\": [200]", "/logits_shape is not [.., rows, classes]" },
+		  "\"logits_shape\": [200]", "/logits_shape: must be [.., rows, classes]" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
@@ -168,7 +172,7 @@ static void refuses_other_json(void **state)
 		const char *path = write_file(*state, "other.json", texts[i]);
 
 		assert_int_equal(rfl_golden_load(path, &g, &err), RFL_EFORMAT);
-		assert_says(&err, "is not a golden file");
+		assert_says(&err, "is not a reference file");
 	}
 }
 
@@ -316,10 +320,11 @@ static void a_gpu_has_a_larger_tolerance(void **state)
 							 .golden = g,
 							 .device = cases[i].device,
 							 .layout = cases[i].layout };
-		const size_t bytes = (size_t)(got.rows * got.first) * sizeof(double);
+		const size_t bytes =
+			(size_t)(got.logits.rows * got.logits.columns) * sizeof(double);
 		double *logits = malloc(bytes);
 
-		got.logits = memcpy(logits, got.logits, bytes);
+		got.logits.values = memcpy(logits, got.logits.values, bytes);
 		logits[1] += cases[i].times * got.max_abs_diff_fp32;
 		rfl_verify__forward(&rules, false, &got);
 		assert_int_equal(differing(checks), cases[i].differ);

@@ -1,4 +1,4 @@
-/* The rules for autocast to bfloat16, on golden files, with no engine at all. */
+/* The rules for autocast to bfloat16, on reference files, with no engine at all. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { GRADIENTS = 512 };
 
-/* A golden file, its network, and gradients to play with. */
+/* A reference file, its network, and gradients to play with. */
 struct model {
 	struct rfl_golden *golden;
 	struct rfl_net *net;
@@ -194,15 +194,15 @@ static void forward_is_judged(void **state)
 	rules = rules_of(&m, checks);
 	got = m.golden->logits.fp64;
 	error = rfl_verify__bf16_error(m.net) * got.l2;
-	assert_in_range(got.rows * got.first, 1, RFL_ARRAY_LEN(logits));
-	memcpy(logits, m.golden->logits.bf16_eval.logits,
-	       (size_t)(got.rows * got.first) * sizeof(logits[0]));
-	got.logits = logits;
+	assert_in_range(got.logits.rows * got.logits.columns, 1, RFL_ARRAY_LEN(logits));
+	memcpy(logits, m.golden->logits.bf16_eval.logits.values,
+	       (size_t)(got.logits.rows * got.logits.columns) * sizeof(logits[0]));
+	got.logits.values = logits;
 	got.l2 = m.golden->logits.bf16_eval.l2;
 	got.loss = m.golden->logits.bf16_eval.loss;
 	rfl_verify__forward(&rules, false, &got);
 	assert_int_equal(count(checks, NULL, RFL_VERDICT_AGREES), checks->n);
-	logits[5] = m.golden->logits.fp64.logits[5] +
+	logits[5] = m.golden->logits.fp64.logits.values[5] +
 		    2.1 * error / sqrt(48 * 200.0); /* 2 are allowed, 1 beside PyTorch's */
 	got.l2 = m.golden->logits.fp64.l2 + 1.01 * error;
 	got.loss = NAN;

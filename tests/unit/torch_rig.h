@@ -9,9 +9,9 @@
 
 #include "tests/unit/rfl_test.h"
 
-#include "complexity/net/build.h"
 #include "runner/engine.h"
 #include "data/fill.h"
+#include "tests/unit/build_rig.h"
 
 enum { BATCH = 3, SIDE = 8, CLASSES = 5, IMAGE = 3 * SIDE * SIDE };
 enum { FLOATS = 4096 }; /* no net of these tests has more */

@@ -6,7 +6,7 @@
 Needs torch, torchvision and numpy. A file says of one network, at a small image or context, what
 PyTorch computes in float32 and in double: logits in evaluation, logits with statistics of the batch
 where it has batch norm, and the l2 of every parameter's gradient of the mean cross entropy in
-training mode without dropout and stochastic depth. docs/engines.md tells the rules of comparison.
+training mode without dropout and stochastic depth. docs/internals/engines.md tells the rules of comparison.
 """
 import inspect
 import json
