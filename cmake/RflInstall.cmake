@@ -1,7 +1,7 @@
 # Installation and packages.
 #
 # cmake --install puts the program, its plugins and its data into a prefix and leaves libraries to
-# the system. cpack -G TGZ makes a folder that carries its libraries (all but the C library's own
+# the system. cpack -G TGZ makes a directory that carries its libraries (all but the C library's own
 # and libtorch) and runs wherever it is unpacked.
 include(GNUInstallDirs)
 
@@ -14,6 +14,8 @@ install(TARGETS roofline RUNTIME_DEPENDENCY_SET rfl_libraries
 install(DIRECTORY ${PROJECT_BINARY_DIR}/${RFL_DATADIR}/ DESTINATION ${RFL_DATADIR} COMPONENT core)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT core
   OPTIONAL)
+# what a program includes to mark its regions for 'roofline profile'
+install(DIRECTORY tools/region/ DESTINATION ${RFL_DATADIR}/region COMPONENT core)
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION share/doc/roofline
   COMPONENT core)
 install(DIRECTORY docs examples DESTINATION share/doc/roofline COMPONENT core)

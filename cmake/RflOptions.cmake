@@ -1,4 +1,4 @@
-# Language, warnings, sanitizers, output folders and the run-time search path.
+# Language, warnings, sanitizers, output directories and the run-time search path.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
@@ -28,7 +28,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 add_library(rfl_flags INTERFACE)
 target_include_directories(rfl_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
 target_compile_definitions(rfl_flags INTERFACE _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64)
-# Golden values are bit patterns: a contracted multiply-add would change them.
+# Reference values are bit patterns: a contracted multiply-add would change them.
 target_compile_options(rfl_flags INTERFACE -ffp-contract=off)
 target_compile_options(rfl_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes

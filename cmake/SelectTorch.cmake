@@ -54,7 +54,7 @@ if(NOT RFL_TORCH STREQUAL "OFF")
     get_filename_component(hints ${Torch_DIR}/../../../include ABSOLUTE)
   endif()
   find_path(RFL_TORCH_INCLUDE_DIR torch/csrc/autograd/autograd.h HINTS ${hints}
-    DOC "Folder of libtorch's headers (ATen/, c10/, torch/)")
+    DOC "Directory of libtorch's headers (ATen/, c10/, torch/)")
   unset(RFL_TORCH_CPU_LIBRARY CACHE)
   unset(RFL_TORCH_C10_LIBRARY CACHE)
   if(RFL_TORCH_INCLUDE_DIR)

@@ -7,11 +7,11 @@
 #
 # Sets RFL_TORCH_CUDA and RFL_TORCH_CUDA_WHY and, when found, the target rfl_libtorch_cuda and
 # RFL_TORCH_CUDA_LIBRARY_DIRS; RFL_TORCH_CUDA_FULL when cuBLAS's header can be included as well.
-# RFL_TORCH_BESIDE are folders relative to the installed plugin in which
-# the loader looks first: with a link lib/roofline/torch to the folder of a PyTorch, an installation
+# RFL_TORCH_BESIDE are directories relative to the installed plugin in which
+# the loader looks first: with a link lib/roofline/torch to the directory of a PyTorch, an installation
 # that was carried to another machine works with the PyTorch there.
 
-# Does a line of CUDA compile and link with these folders and this libcudart, this header included?
+# Does a line of CUDA compile and link with these directories and this libcudart, this header included?
 function(rfl_cuda_links header includes cudart result)
   include(CheckCXXSourceCompiles)
   include(CMakePushCheckState)
@@ -34,12 +34,12 @@ function(rfl_select_torch_cuda prefix libdir)
   set(beside $ORIGIN/../torch)
   set(RFL_TORCH_BESIDE $ORIGIN/.. ${beside}/lib PARENT_SCOPE)
   if(NOT RFL_TORCH_VARIANT MATCHES "^cu(da|[0-9]+)$")
-    set(RFL_TORCH_CUDA_WHY "this libtorch was built without CUDA: build against a PyTorch with CUDA (docs/engines.md), or run on the CPU" PARENT_SCOPE)
+    set(RFL_TORCH_CUDA_WHY "this libtorch was built without CUDA: build against a PyTorch with CUDA (docs/internals/engines.md), or run on the CPU" PARENT_SCOPE)
     return()
   endif()
   get_filename_component(site ${prefix} DIRECTORY)
   file(GLOB wheels ${site}/nvidia/*/include ${site}/nvidia/*/include/cccl)
-  # In PyPI's CUDA 13 the folder crt/ has a wheel of its own, which PyTorch does not ask for; triton,
+  # In PyPI's CUDA 13 the directory crt/ has a wheel of its own, which PyTorch does not ask for; triton,
   # which it does, carries one.
   file(GLOB crt ${site}/triton/backends/nvidia/include)
   file(GLOB cudart ${site}/nvidia/cu*/lib/libcudart.so.* ${libdir}/libcudart*.so*)
@@ -81,7 +81,7 @@ function(rfl_select_torch_cuda prefix libdir)
   # What c10d's NCCL includes goes on to <nv/target>, of a wheel that PyTorch does not ask for.
   rfl_cuda_links(cublas_v2.h "${includes}" "${cudart}" full)
   set(RFL_TORCH_CUDA_FULL ${full} PARENT_SCOPE)
-  # Of a wheel it is beside PyTorch's folder: the kernel follows the link before it goes up.
+  # Of a wheel it is beside PyTorch's directory: the kernel follows the link before it goes up.
   file(RELATIVE_PATH cudart_beside ${prefix} ${cudart_dir})
   if(cudart_beside MATCHES "^\\.\\./nvidia/")
     set(RFL_TORCH_BESIDE $ORIGIN/.. ${beside}/lib ${beside}/${cudart_beside} PARENT_SCOPE)

@@ -4,14 +4,15 @@
 # To build and run everything: compiler, libraries, fonts, libtorch with a fast BLAS.
 RFL_PACKAGES=(
   build-essential cmake ninja-build pkg-config git
-  libjansson-dev libcsv-dev libexpat1-dev libcairo2-dev libpango1.0-dev libpng-dev libjpeg62-turbo-dev libhwloc-dev zlib1g-dev
-  fonts-liberation gnuplot-nox libtorch-dev libgloo-dev libopenblas0-pthread
+  libjansson-dev libexpat1-dev libcairo2-dev libpango1.0-dev libpng-dev libjpeg62-turbo-dev libhwloc-dev zlib1g-dev
+  fonts-liberation libtorch-dev libgloo-dev libopenblas0-pthread
 )
 
 # To run the tests as well.
 RFL_TEST_PACKAGES=(
-  libcmocka-dev binutils man-db python3 python3-venv poppler-utils chromium
+  libcmocka-dev gnuplot-nox binutils man-db python3 python3-venv poppler-utils chromium
   slurmctld slurmd slurm-client munge openmpi-bin
+  python3-myst-parser python3-sphinx-rtd-theme
 )
 
 # The command behind each package family, for systems without apt.
@@ -19,11 +20,11 @@ rfl_print_missing() {
   cat >&2 <<'TEXT'
 This system has no apt-get. Please install these yourself, then run this script again:
   a C17 and C++17 compiler, cmake 3.25 or later, ninja, pkg-config, git
-  jansson, libcsv, expat, cairo (with freetype), pango, libpng, libjpeg-turbo, hwloc 2, zlib: libraries and headers
-  Liberation fonts (TrueType), gnuplot 5.4 or later with the cairo terminals
-  libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch folder)
+  jansson, expat, cairo (with freetype), pango, libpng, libjpeg-turbo, hwloc 2, zlib: libraries and headers
+  Liberation fonts (TrueType)
+  libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch directory)
 TEXT
-  case " $* " in *" tests "*) echo "  cmocka, objdump, man-db, python3 with venv, pdfinfo, Chromium, Slurm with munge, Open MPI: for the tests" >&2 ;; esac
+  case " $* " in *" tests "*) echo "  cmocka, gnuplot, objdump, man-db, python3 with venv, pdfinfo, Chromium, Slurm with munge, Open MPI, Sphinx with MyST and the theme of Read the Docs: for the tests" >&2 ;; esac
 }
 
 # rfl_install_packages PACKAGE...: install what is not there yet; sudo when not root.

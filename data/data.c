@@ -1,4 +1,4 @@
-/* data.c - opens sources of batches, and detects the data in a folder. */
+/* data.c - opens sources of batches, and detects the data in a directory. */
 #include "data/data.h"
 
 #include <stdio.h>
@@ -42,7 +42,8 @@ static enum rfl_rc shape_of(const struct rfl_data_spec *spec, const struct rfl_n
 	const struct rfl_node *input = &net->nodes[0];
 
 	if (!spec->dir)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s data needs a folder or a file; use --data",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s data needs a directory or a file; use --data",
 				rfl_data_kind_names[spec->kind]);
 	if (input->dtype == RFL_DTYPE_I64 || input->shape.ndim != 3)
 		return rfl_fail(err, RFL_EINVAL, 0,
@@ -123,7 +124,7 @@ enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net
 	"use %s/train/<class>/<image>.jpg, CIFAR-10's data_batch_1.bin to data_batch_5.bin, or " \
 	"MNIST's train-images-idx3-ubyte and train-labels-idx1-ubyte (or .gz)"
 
-/* Common mistakes, identified by a file in the folder. */
+/* Common mistakes, identified by a file in the directory. */
 static const struct {
 	const char *name, *advice;
 } near_misses[] = {
@@ -159,13 +160,13 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 	}
 	if (rfl_file_exists(dir))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: this is a file, not a folder, and its name does not end in "
-				".bin, like that of a file of tokens; " FORMS,
+				"%s: this is a file, not a directory, and its name does not end in "
+				".bin, as a file of tokens must; " FORMS,
 				dir, dir);
 	if (!rfl_dir_exists(dir))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: no such file or folder; use a folder of images, CIFAR-10 or "
-				"MNIST, or a file of tokens, NAME.bin",
+				"%s: no such file or directory; use a directory of images, "
+				"CIFAR-10 or MNIST, or a file of tokens, NAME.bin",
 				dir);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
 		if (kinds[i] == RFL_DATA_IMAGEFOLDER ? has(dir, "train/.")
@@ -182,6 +183,7 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 	if (len >= 5 && strncmp(dir + len - 5, "train", 5) == 0 &&
 	    (len == 5 || dir[len - 6] == '/'))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: this is the train folder itself; use its parent folder", dir);
+				"%s: this is the train directory itself; use its parent directory",
+				dir);
 	return rfl_fail(err, RFL_EINVAL, 0, "%s: no known data found; " FORMS, dir, dir);
 }

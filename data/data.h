@@ -2,10 +2,10 @@
  * data.h - sources of batches: JPEG images, CIFAR-10, MNIST, a file of tokens, or one synthetic
  * batch that never changes.
  *
- * A folder of images DIR contains DIR/train/<class>/<image>.jpg (torchvision's ImageFolder; a class
- * may have subfolders), and for test images DIR/val or DIR/test with the same classes. Classes are
- * the sorted folder names, numbered from 0. The contents of a batch depend on the folder, the seed
- * and the number of the batch, not on the number of threads.
+ * A directory of images DIR contains DIR/train/<class>/<image>.jpg (torchvision's ImageFolder; a
+ * class may have subdirectories), and for test images DIR/val or DIR/test with the same classes.
+ * Classes are the sorted directory names, numbered from 0. The contents of a batch depend on the
+ * directory, the seed and the number of the batch, not on the number of threads.
  */
 #ifndef RFL_DATA_DATA_H
 #define RFL_DATA_DATA_H
@@ -34,7 +34,7 @@ extern const char *const rfl_data_kind_names[];
 /** The data of a run. Strings are borrowed. */
 struct rfl_data_spec {
 	enum rfl_data_kind kind;
-	const char *dir; /**< a folder, or the file of tokens; NULL for synthetic data */
+	const char *dir; /**< a directory, or the file of tokens; NULL for synthetic data */
 	/** The test set instead of the training set: every sample once per epoch, in order and not
 	 * augmented. Damaged samples are omitted, so a batch may be smaller, and even empty. */
 	bool test;
@@ -52,7 +52,8 @@ struct rfl_data_spec {
 	int64_t first_batch;  /**< begin as if so many batches had already been used */
 	/** Limit for imagefolder-cached; 0: nine tenths of the free memory. */
 	int64_t cache_bytes;
-	/** The skipped files of this folder are already in the log: log them at debug level only.
+	/** The skipped files of this directory are already in the log: log them at debug level
+	 * only.
 	 */
 	bool named;
 };
@@ -61,7 +62,7 @@ struct rfl_data;
 
 /**
  * Wait for the next batch. It is valid until the next call.
- * @return RFL_OK; RFL_EFORMAT if no image of the folder can be read; RFL_ENOMEM
+ * @return RFL_OK; RFL_EFORMAT if no image of the directory can be read; RFL_ENOMEM
  */
 enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
@@ -71,7 +72,7 @@ int64_t rfl_data_samples(const struct rfl_data *data);
 int64_t rfl_data_epoch_batches(const struct rfl_data *data);
 
 /** A hash that tells data sets apart without reading all of them: of the names and sizes of the
- * images in a folder, or of the sizes and beginnings of records, labels or tokens. 0: synthetic
+ * images in a directory, or of the sizes and beginnings of records, labels or tokens. 0: synthetic
  * data. */
 uint64_t rfl_data_digest(const struct rfl_data *data);
 
@@ -80,6 +81,7 @@ void rfl_data_rest(struct rfl_data *data);
 
 /** Stop the threads and free everything. Accepts NULL. */
 void rfl_data_free(struct rfl_data *data);
+RFL_AUTOPTR_TYPE(data, free);
 
 /** An allocator for batches, such as an engine's page-locked memory. */
 struct rfl_data_memory {
@@ -100,7 +102,7 @@ struct rfl_data_stats {
 };
 
 /**
- * Detect the data in a folder: JPEG images (DIR/train/<class>/), CIFAR-10 or MNIST. A file whose
+ * Detect the data in a directory: JPEG images (DIR/train/<class>/), CIFAR-10 or MNIST. A file whose
  * name ends in .bin has tokens.
  * @param ret  RFL_DATA_IMAGEFOLDER, RFL_DATA_CIFAR10, RFL_DATA_MNIST or RFL_DATA_TOKENS
  * @return RFL_OK; RFL_EINVAL with a message about the expected files
@@ -120,7 +122,7 @@ enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_ne
  * Open a source. Images are 8-bit pixels with their scale (RFL_INPUT_PIXELS), synthetic images are
  * floats, and text consists of tokens.
  *
- * A folder is read in random order, epoch after epoch. An epoch omits the images after its last
+ * A directory is read in random order, epoch after epoch. An epoch omits the images after its last
  * whole batch (of all ranks together), unless there are fewer images than one batch. A file that
  * cannot be decoded is logged once; a training set has the next image in its place.
  *
@@ -128,8 +130,8 @@ enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_ne
  * @param net     defines the shape of the input and the number of classes; not kept
  * @param memory  for batches; NULL: ordinary memory. Copied; its ctx must outlive the source
  * @param ret     set on success only; release with rfl_data_free()
- * @return RFL_OK; RFL_EINVAL if the folder does not suit the network; RFL_EFORMAT or RFL_EIO with
- *         the name of the file; RFL_ENOMEM, also if a cache would exceed the free memory;
+ * @return RFL_OK; RFL_EINVAL if the directory does not suit the network; RFL_EFORMAT or RFL_EIO
+ * with the name of the file; RFL_ENOMEM, also if a cache would exceed the free memory;
  *         RFL_EUNAVAILABLE without libjpeg-turbo
  */
 enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net *net,
@@ -144,7 +146,7 @@ struct rfl_data_shape {
 	int64_t classes;                 /**< outputs of the net; a set may have fewer */
 };
 
-/** rfl_data_open() without a net, for kinds that read a folder. */
+/** rfl_data_open() without a net, for kinds that read a directory. */
 enum rfl_rc rfl_data_open_images(const struct rfl_data_spec *spec,
 				 const struct rfl_data_shape *shape, int64_t batch,
 				 enum rfl_layout layout, const struct rfl_data_memory *memory,
@@ -168,10 +170,10 @@ struct rfl_loader_rate_config {
 struct rfl_loader_rate {
 	int64_t images;
 	double wall_s;
-	double cpu_s; /**< processor time of all threads */
+	double cpu_s; /**< CPU time of all threads */
 	double images_per_s;
 	double images_per_thread_s; /**< per decoding thread */
-	double images_per_cpu_s;    /**< per second of processor time */
+	double images_per_cpu_s;    /**< per second of CPU time */
 	double bytes_per_s;         /**< bytes read from files; NaN for records in memory */
 	/** Fraction of the files in the page cache at the beginning, 0 to 1; NaN: unknown, or no
 	 * files are read. */

@@ -1,7 +1,7 @@
 /*
- * fill.c - the formula of the golden fill, compiled for several instruction sets and applied to
- * many tensors by threads. The compiler vectorises its loops; multiply-add contraction is off for
- * the whole project, so every variant rounds identically.
+ * fill.c - the formula that fills weights and inputs, compiled for several instruction sets and
+ * applied to many tensors by threads. The compiler vectorises its loops; multiply-add contraction
+ * is off for the whole project, so every variant rounds identically.
  */
 #include "data/fill.h"
 
@@ -288,7 +288,7 @@ void rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5
 {
 	const struct rfl_fill_rule rule = rfl_fill_rule_of(&vector->param);
 	const size_t total = (size_t)vector->param.numel;
-	float *values = rfl_alloc_array(CHUNK, sizeof(*values));
+	RFL_AUTOFREE float *values = rfl_alloc_array(CHUNK, sizeof(*values));
 
 	*bitsum = 0;
 	for (size_t first = 0; first < total; first += CHUNK) {
@@ -299,5 +299,4 @@ void rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5
 			memcpy(first5, values, 5 * sizeof(*first5));
 		*bitsum += rfl_fill_bitsum(values, n);
 	}
-	free(values);
 }

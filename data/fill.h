@@ -1,12 +1,12 @@
 /*
- * fill.h - the golden fill: one documented formula for every weight, image, token and label of a
+ * fill.h - one documented formula for every weight, image, token and label of a
  * verification or a synthetic run, so that no weights need to be stored and two engines start from
  * the same bits.
  *
  * raw(p, i) is splitmix64 of (p << 32 | i), and u(p, i) its upper 24 bits as a float32 in [-1, 1).
  * p is a tensor's position in state_dict order, and i an element's index in row-major order. The
  * kind of the parameter determines the value computed from u. Each operation is exact in float32 or
- * rounded once, so results are identical on every processor and with any number of threads.
+ * rounded once, so results are identical on every CPU and with any number of threads.
  */
 #ifndef RFL_DATA_FILL_H
 #define RFL_DATA_FILL_H
@@ -93,7 +93,7 @@ const struct rfl_fill_vector *rfl_fill_vector_at(size_t i);
 void rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5],
 			 uint32_t *bitsum);
 
-/** The formula compiled for each instruction set of this processor, the fastest first; NULL past
+/** The formula compiled for each instruction set of this CPU, the fastest first; NULL past
  * the last. @param start  p << 32 | the first element */
 typedef void (*rfl_fill_fn)(struct rfl_fill_rule rule, uint64_t start, size_t n, float *out);
 rfl_fill_fn rfl_fill_variant(size_t i);

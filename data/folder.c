@@ -1,6 +1,6 @@
 /*
- * folder.c - lists the classes and images of a folder in sorted order, and loads the JPEG files as
- * samples: reads them from disk or a cache in memory, decodes, resizes and flips them.
+ * folder.c - lists the classes and images of a directory in sorted order, and loads the JPEG files
+ * as samples: reads them from disk or a cache in memory, decodes, resizes and flips them.
  */
 #include "data/parts.h"
 
@@ -23,7 +23,7 @@
 #include "data/transform.h"
 
 #define NAMED_SKIPS 10   /* skipped files to name in the log */
-#define MAX_DEPTH   16   /* levels of subfolders in a class */
+#define MAX_DEPTH   16   /* levels of subdirectories in a class */
 #define MAX_SIZE    8192 /* width and height of an input */
 #define MAX_READERS 16
 
@@ -32,8 +32,8 @@
 /* ---- the list ---- */
 
 struct names {
-	size_t n, cap;
-	const char **items; /* owned by the arena */
+	size_t n;
+	const char **items;
 };
 
 static int by_bytes(const void *a, const void *b)
@@ -48,7 +48,7 @@ static bool is_image(const char *name)
 	return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
 }
 
-/* Get the sorted names of the folders and, unless NULL, the files in dir.
+/* Get the sorted names of the directories and, unless NULL, the files in dir.
  * @param digest  the names and sizes of the images are added, in any order */
 static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct names *folders,
 			      struct names *files, uint64_t *digest, struct rfl_err *err)
@@ -61,6 +61,7 @@ static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct n
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (errno = 0; (entry = readdir(d)) != NULL; errno = 0) {
 		struct names *list = files;
+		const char **name;
 		int64_t size = -1;
 		struct stat st;
 
@@ -78,8 +79,8 @@ static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct n
 		if (list != folders && is_image(entry->d_name))
 			*digest += rfl_hash64(rfl_hash64(0, entry->d_name, strlen(entry->d_name)),
 					      &size, sizeof(size));
-		rfl_reserve(&list->items, &list->cap, list->n + 1);
-		list->items[list->n++] = rfl_arena_strdup(arena, entry->d_name);
+		name = rfl_arena_append(arena, &list->items, &list->n);
+		*name = rfl_arena_strdup(arena, entry->d_name);
 	}
 	if (errno)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
@@ -96,14 +97,13 @@ static int by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* State while a folder is listed. */
+/* State while a directory is listed. */
 struct listing {
 	struct rfl_dataset *set;
-	size_t cap;               /* capacity of set->images */
 	enum rfl_log_level level; /* log level of skipped files */
-	bool first;               /* stop at the first folder with images, and log nothing */
-	/* The folders of a class read so far, by device and inode, in a tree of tsearch(): links
-	 * can make a scan endless or exponential. */
+	bool first;               /* stop at the first directory with images, and log nothing */
+	/* The directories of a class read so far, by device and inode, in a tree of tsearch():
+	 * links can make a scan endless or exponential. */
 	void *visited;
 };
 
@@ -122,8 +122,9 @@ static enum rfl_rc visit(struct listing *g, const char *dir, bool *again, struct
 	return RFL_OK;
 }
 
-/* List the files of a class folder or a subfolder, then its subfolders, in torchvision's order.
- * @param under  path below the class folder */
+/* List the files of a class directory or a subdirectory, then its subdirectories, in torchvision's
+ * order.
+ * @param under  path below the class directory */
 static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *under, int depth,
 			      struct rfl_err *err)
 {
@@ -137,17 +138,18 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 	enum rfl_rc rc = visit(g, dir, &again, err);
 
 	if (again && !g->first)
-		rfl_log(g->level, "%s: skipped: links to a folder that was already read", dir);
+		rfl_log(g->level, "%s: skipped: links to a directory that was already read", dir);
 	if (rc != RFL_OK || again)
 		return rc;
 	if (depth > MAX_DEPTH)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: folders more than %d deep; move the images up", dir,
+				"%s: directories more than %d deep; move the images up", dir,
 				MAX_DEPTH);
 	rc = list_names(dir, set->arena, &folders, &files, &digest, err);
 	set->digest += rfl_hash64(digest, dir + strlen(set->dir), strlen(dir) - strlen(set->dir));
 	for (size_t i = 0; rc == RFL_OK && i < files.n; i++) {
 		const char *name = files.items[i];
+		struct rfl_dataset_image *image;
 
 		if (!is_image(name)) {
 			if (set->skipped++ < NAMED_SKIPS && !g->first)
@@ -157,17 +159,14 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 		}
 		if (under[0])
 			name = rfl_arena_printf(set->arena, "%s/%s", under, name);
-		rfl_reserve(&set->images, &g->cap, set->nimages + 1);
-		set->images[set->nimages++] =
-			(struct rfl_dataset_image){ .label = label, .name = name };
+		image = rfl_arena_append(set->arena, &set->images, &set->nimages);
+		*image = (struct rfl_dataset_image){ .label = label, .name = name };
 	}
 	for (size_t i = 0; rc == RFL_OK && i < folders.n && !(g->first && set->nimages); i++)
-		rc = list_class(g, label,
-				rfl_arena_printf(set->arena, "%s%s%s", under, slash,
-						 folders.items[i]),
-				depth + 1, err);
-	free(files.items);
-	free(folders.items);
+		rc = list_class(
+			g, label,
+			rfl_arena_printf(set->arena, "%s%s%s", under, slash, folders.items[i]),
+			depth + 1, err);
 	return rc;
 }
 
@@ -176,7 +175,8 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_classes, bool first,
 			     bool named, struct rfl_dataset **ret, struct rfl_err *err)
 {
-	struct rfl_dataset *set = rfl_alloc_array(1, sizeof(*set));
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_dataset *set = rfl_arena_array(arena, 1, sizeof(*set));
 	struct listing g = {
 		.set = set,
 		.level = named ? RFL_LOG_DEBUG : RFL_LOG_WARN,
@@ -186,27 +186,28 @@ enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_clas
 	bool again;
 	enum rfl_rc rc = RFL_OK;
 
-	set->arena = rfl_arena_new();
-	set->dir = rfl_arena_printf(set->arena, "%s/%s", dir, part);
+	set->arena = arena;
+	set->dir = rfl_arena_printf(arena, "%s/%s", dir, part);
 	if (!rfl_dir_exists(dir))
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no such folder; " EXPECTED, dir, set->dir);
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no such directory; " EXPECTED, dir,
+			      set->dir);
 	else if (!rfl_dir_exists(set->dir))
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: contains no folder '%s'; " EXPECTED, dir,
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: contains no directory '%s'; " EXPECTED, dir,
 			      part, set->dir);
 	else
-		rc = list_names(set->dir, set->arena, &folders, NULL, NULL, err);
+		rc = list_names(set->dir, arena, &folders, NULL, NULL, err);
 	set->classes = folders.items;
 	set->nclasses = folders.n;
 	if (rc == RFL_OK && set->nclasses == 0)
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no class folders; " EXPECTED, set->dir,
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no class directories; " EXPECTED, set->dir,
 			      set->dir);
 	else if (rc == RFL_OK && (int64_t)set->nclasses > max_classes)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s: %zu classes, but the network has %lld outputs; use a network "
-			      "with more outputs, or fewer folders",
+			      "with more outputs, or fewer directories",
 			      set->dir, set->nclasses, (long long)max_classes);
 	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses && !(first && set->nimages); c++) {
-		/* also skip links back to the folder of all classes */
+		/* also skip links back to the directory of all classes */
 		rc = visit(&g, set->dir, &again, err);
 		if (rc == RFL_OK)
 			rc = list_class(&g, c, "", 0, err);
@@ -218,7 +219,7 @@ enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_clas
 			set->skipped);
 	if (rc == RFL_OK && set->nimages == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: no images in its %zu class folder%s; add .jpg or .jpeg files",
+			      "%s: no images in its %zu class directory%s; add .jpg or .jpeg files",
 			      set->dir, set->nclasses, set->nclasses == 1 ? "" : "s");
 	if (rc == RFL_OK)
 		*ret = set;
@@ -240,12 +241,8 @@ enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *
 
 void rfl_dataset_free(struct rfl_dataset *set)
 {
-	if (!set)
-		return;
-	free(set->images);
-	free(set->classes);
-	rfl_arena_free(set->arena);
-	free(set);
+	if (set)
+		rfl_arena_free(set->arena);
 }
 
 /* ---- the cache of all files ---- */
@@ -272,11 +269,10 @@ static void cache_free(struct cache *c)
 static void *reader_main(void *arg)
 {
 	struct cache *c = arg;
-	struct rfl_buf file;
+	RFL_AUTO(buf) file = { .max = FILE_MAX };
 	char path[4096];
 	size_t i;
 
-	rfl_buf_init(&file, FILE_MAX);
 	while ((i = atomic_fetch_add(&c->next, 1)) < c->set->nimages) {
 		size_t *kept = &c->entries[i].size;
 
@@ -287,7 +283,6 @@ static void *reader_main(void *arg)
 		else
 			*kept = 0;
 	}
-	rfl_buf_fini(&file);
 	return NULL;
 }
 
@@ -491,7 +486,7 @@ static enum rfl_rc match_classes(const char *dir, const struct rfl_dataset *test
 		else
 			rc = rfl_fail(err, RFL_EINVAL, 0,
 				      "%s/%s: %s has no class of this name; use the same class "
-				      "folders in both",
+				      "directories in both",
 				      test->dir, test->classes[i], train->dir);
 	}
 	rfl_dataset_free(train);
@@ -518,7 +513,7 @@ static enum rfl_rc list_part(const struct rfl_data_spec *spec, int64_t max_class
 			return rfl_dataset_open(spec->dir, parts[i], max_classes, first,
 						spec->named, ret, err);
 	return rfl_fail(err, RFL_EINVAL, 0,
-			"%s: contains neither a folder 'val' nor 'test'; store test images as "
+			"%s: contains neither a directory 'val' nor 'test'; store test images as "
 			"%s/val/<class>/<image>.jpg",
 			spec->dir, spec->dir);
 }

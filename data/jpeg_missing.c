@@ -1,8 +1,8 @@
 /* jpeg_missing.c - replaces jpeg.c in builds without libjpeg-turbo. */
 #include "data/jpeg.h"
 
-#define WHY                                                                          \
-	"built without libjpeg-turbo, so folders of images cannot be read; install " \
+#define WHY                                                                              \
+	"built without libjpeg-turbo, so directories of images cannot be read; install " \
 	"libjpeg62-turbo-dev and configure again"
 
 enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err)

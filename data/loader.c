@@ -110,10 +110,10 @@ static enum rfl_rc check_room(const char *name, int64_t batches, int64_t samples
 	rfl_num_bytes(total, need, sizeof(need));
 	rfl_num_bytes((double)room, have, sizeof(have));
 	return rfl_fail(err, RFL_ENOMEM, 0,
-			"%s: %lld batch%s of %lld samples need %s, but only %s of memory may be "
+			"%s: %lld batch%s of %lld samples need%s %s, but only %s of memory may be "
 			"used (nine tenths of the free memory); use a smaller --batch-size%s",
 			name, (long long)batches, batches == 1 ? "" : "es", (long long)samples,
-			need, have, batches == 1 ? "" : " or --prefetch-factor");
+			batches == 1 ? "s" : "", need, have, batches == 1 ? "" : " or --prefetch-factor");
 }
 
 /* Allocate memory aligned for vector instructions. */

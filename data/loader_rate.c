@@ -66,9 +66,9 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 				 int64_t *per_epoch, struct rfl_err *err)
 {
 	size_t step, pages = 0, resident = 0, read = 0, most = 0;
-	struct rfl_dataset *set = NULL;
+	RFL_AUTOPTR(dataset) set = NULL;
 	struct rfl_machine *m = NULL;
-	struct rfl_buf bytes;
+	RFL_AUTO(buf) bytes = { .len = 0 };
 	char path[4096];
 	enum rfl_rc rc;
 
@@ -83,7 +83,6 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 	if (rfl_machine_new(&m, NULL) == RFL_OK)
 		most = (size_t)m->memory_available_bytes / 2;
 	rfl_machine_free(m);
-	rfl_buf_init(&bytes, 0);
 	for (size_t i = 0; i < set->nimages; i++) {
 		if (rfl_dataset_path(set, i, path, sizeof(path), NULL))
 			continue;
@@ -93,7 +92,6 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 		else if (read < most && rfl_file_read(path, &bytes, NULL) == RFL_OK)
 			read += bytes.len;
 	}
-	rfl_buf_fini(&bytes);
 	step = set->nimages / SAMPLED + 1;
 	for (size_t i = 0; i < set->nimages; i += step)
 		if (rfl_dataset_path(set, i, path, sizeof(path), NULL) == RFL_OK)
@@ -101,7 +99,6 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 	if (pages > 0)
 		*in_page_cache = (double)resident / (double)pages;
 	*per_epoch = (int64_t)set->nimages / c->batch;
-	rfl_dataset_free(set);
 	return RFL_OK;
 }
 
@@ -119,7 +116,7 @@ enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 {
 	struct rfl_loader_rate rate = { .images = 0 };
 	struct rfl_data_stats stats;
-	struct rfl_data *data = NULL;
+	RFL_AUTOPTR(data) data = NULL;
 	struct rfl_batch batch;
 	double begun, cpu;
 	int64_t n, batches = 0, most = config->batches, per_epoch = 0;
@@ -128,13 +125,13 @@ enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 	if ((rc = prepare_pages(config, &rate.in_page_cache, &per_epoch, err)) != RFL_OK ||
 	    (rc = rfl_data_open_images(&config->data, &config->shape, config->batch, config->layout,
 				       NULL, &data, err)) != RFL_OK)
-		goto done;
+		return rc;
 	/* first consume the batches decoded ahead, unless this would warm the files */
 	n = config->data.workers ? config->data.ahead + 1 : 1;
 	for (int64_t i = 0; i < n && !config->cold && rc == RFL_OK; i++)
 		rc = rfl_data_next(data, &batch, err);
 	if (rc)
-		goto done;
+		return rc;
 
 	/* a cold window ends with the epoch, after which the files are warm */
 	if (config->cold && (most == 0 || most > per_epoch))
@@ -148,7 +145,7 @@ enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 	} while (rc == RFL_OK && (most == 0 || batches < most) &&
 		 (config->batches > 0 || rfl_clock_s() < begun + config->seconds));
 	if (rc)
-		goto done;
+		return rc;
 	rate.wall_s = rfl_clock_s() - begun;
 	rate.cpu_s = cpu_s() - cpu;
 	rate.images = batches * config->batch;
@@ -163,7 +160,5 @@ enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 	rate.queue_mean = stats.queue_mean;
 	rate.bad = stats.bad;
 	*ret = rate;
-done:
-	rfl_data_free(data);
 	return rc;
 }

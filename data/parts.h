@@ -40,7 +40,7 @@ struct rfl_samples_ops {
 /** A set of samples; the struct of each kind begins with this struct. */
 struct rfl_samples {
 	const struct rfl_samples_ops *ops;
-	const char *name; /**< name of the folder, for messages */
+	const char *name; /**< name of the directory, for messages */
 	size_t n;         /**< at least 1 */
 	size_t sample_bytes;
 	const struct rfl_pixel_scale *scale;
@@ -83,7 +83,7 @@ enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_dataset_image {
 	uint32_t label;   /**< index into classes */
-	const char *name; /**< path below its class folder */
+	const char *name; /**< path below its class directory */
 };
 
 struct rfl_dataset {
@@ -91,25 +91,26 @@ struct rfl_dataset {
 	size_t nclasses;
 	const char **classes; /**< sorted bytewise */
 	size_t nimages;
-	struct rfl_dataset_image *images; /**< sorted by class, then by folder and name */
+	struct rfl_dataset_image *images; /**< sorted by class, then by directory and name */
 	size_t skipped;                   /**< files not named .jpg or .jpeg */
 	uint64_t digest;                  /**< see rfl_data_digest() */
-	struct rfl_arena *arena;          /**< owns the strings */
+	struct rfl_arena *arena;          /**< owns all of this */
 };
 
 /**
- * List DIR/part, a folder of images, without opening the images.
+ * List DIR/part, a directory of images, without opening the images.
  * @param part   "train", "val" or "test"
- * @param first  stop at the first folder with images, and log nothing
+ * @param first  stop at the first directory with images, and log nothing
  * @param named  skipped files are already in the log: log them at debug level
  * @param ret    set on success only; release with rfl_dataset_free()
- * @return RFL_OK; RFL_EIO; RFL_EINVAL if there is no such folder, class or image, or more than
+ * @return RFL_OK; RFL_EIO; RFL_EINVAL if there is no such directory, class or image, or more than
  *         max_classes classes
  */
 enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_classes, bool first,
 			     bool named, struct rfl_dataset **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_dataset_free(struct rfl_dataset *set); /**< accepts NULL */
+RFL_AUTOPTR_TYPE(dataset, free);
 
 /** Get the path of an image. RFL_EIO if it does not fit in `size` bytes. */
 enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *out, size_t size,
@@ -134,6 +135,7 @@ struct rfl_token_file {
 enum rfl_rc rfl_token_file_open(const char *path, const struct rfl_net *net, bool check,
 				struct rfl_token_file **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_token_file_free(struct rfl_token_file *f); /**< accepts NULL */
+RFL_AUTOPTR_TYPE(token_file, free);
 
 /** Read the sample with this number: a context of tokens at a random place, and the token after
  * each of them. */

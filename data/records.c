@@ -38,7 +38,7 @@ struct records {
 	struct rfl_buf blocks[2];
 };
 
-/* Paths of a set. CIFAR-10: images is the folder of its files. */
+/* Paths of a set. CIFAR-10: images is the directory of its files. */
 struct files {
 	char images[4096], labels[4096];
 };
@@ -490,9 +490,9 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 					      : "t10k-images-idx3-ubyte and "
 						"t10k-labels-idx1-ubyte (or .gz)");
 		else if (rc == RFL_OK)
-			rc = rfl_fail(err, RFL_EINVAL, 0, "%s: this is a folder of %s, not of %s",
-				      spec->dir, rfl_data_kind_names[found],
-				      rfl_data_kind_names[spec->kind]);
+			rc = rfl_fail(err, RFL_EINVAL, 0,
+				      "%s: this is a directory of %s, not of %s", spec->dir,
+				      rfl_data_kind_names[found], rfl_data_kind_names[spec->kind]);
 		goto done;
 	}
 	/* check headers first: data that does not suit the network need not be read */

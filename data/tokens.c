@@ -66,12 +66,12 @@ enum rfl_rc rfl_token_file_open(const char *path, const struct rfl_net *net, boo
 				struct rfl_token_file **ret, struct rfl_err *err)
 {
 	const struct rfl_node *input = &net->nodes[0];
-	struct rfl_token_file *f = NULL;
+	RFL_AUTOPTR(token_file) f = NULL;
 	enum rfl_rc rc;
 
 	if (input->dtype != RFL_DTYPE_I64)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s reads images, not tokens; use a folder of images, or a "
+				"%s: %s reads images, not tokens; use a directory of images, or a "
 				"language model",
 				path, net->model);
 	f = rfl_alloc_array(1, sizeof(*f));
@@ -90,7 +90,6 @@ enum rfl_rc rfl_token_file_open(const char *path, const struct rfl_net *net, boo
 		*ret = f;
 		f = NULL;
 	}
-	rfl_token_file_free(f);
 	return rc;
 }
 

@@ -79,7 +79,7 @@ struct rfl_rows {
 	void (*split)(const uint8_t *pixels, size_t n, size_t plane, uint8_t *out);
 };
 
-/** The loops for each instruction set of this processor, the fastest first; NULL past the last. */
+/** The loops for each instruction set of this CPU, the fastest first; NULL past the last. */
 const struct rfl_rows *rfl_rows_at(size_t i);
 
 #endif

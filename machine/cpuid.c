@@ -1,5 +1,5 @@
 /*
- * cpuid.c - instruction sets, vendor, model and caches of the processor. x86: raw cpuid and XGETBV,
+ * cpuid.c - instruction sets, vendor, model and caches of the CPU. x86: raw cpuid and XGETBV,
  * because compilers know different sets of feature names. Arm: the auxiliary vector and
  * /proc/cpuinfo.
  */
@@ -78,7 +78,7 @@ bool rfl_machine__cpuid_cache(const struct rfl_cpuid *r, struct rfl_cache *ret)
 	return true;
 }
 
-/* On other processors, all leaves are 0: no brand, no hypervisor, no caches. */
+/* On other CPUs, all leaves are 0: no brand, no hypervisor, no caches. */
 static struct rfl_cpuid cpuid(uint32_t leaf, uint32_t sub)
 {
 	struct rfl_cpuid r = { { 0 } };
@@ -187,7 +187,7 @@ void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 
 enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this processor has no AMX");
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this CPU has no AMX");
 }
 
 #if defined(__aarch64__)

@@ -65,7 +65,7 @@ static int attribute(const struct rfl_cuda *c, enum rfl_cuda_attribute which)
 
 enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret, struct rfl_err *err)
 {
-	struct rfl_cuda *c = rfl_alloc_array(1, sizeof(*c));
+	RFL_AUTOPTR(cuda) c = rfl_alloc_array(1, sizeof(*c));
 	enum rfl_rc rc;
 	int count = 0;
 
@@ -73,7 +73,7 @@ enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret, st
 		*no_driver = true;
 	rc = open_driver(c, err);
 	if (rc != RFL_OK)
-		goto done;
+		return rc;
 	if (no_driver)
 		*no_driver = false;
 	rc = RFL_CUDA_CALL(c, device_count, err, &count);
@@ -84,7 +84,7 @@ enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret, st
 			      "there is no GPU %d: this machine has %d; choose one from 0 to %d",
 			      device, count, count - 1);
 	if (rc != RFL_OK || (rc = RFL_CUDA_CALL(c, device_get, err, &c->device, device)) != RFL_OK)
-		goto done;
+		return rc;
 	if (c->calls.device_name(c->name, (int)sizeof(c->name), c->device) != RFL_CUDA_SUCCESS)
 		c->name[0] = '\0';
 	c->capability = 10 * attribute(c, RFL_CUDA_ATTRIBUTE_CC_MAJOR) +
@@ -98,12 +98,11 @@ enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret, st
 	if (rc == RFL_OK)
 		rc = RFL_CUDA_CALL(c, context_push, err, c->context);
 	c->pushed = rc == RFL_OK;
-done:
-	if (rc == RFL_OK)
-		*ret = c;
-	else
-		rfl_cuda_close(c);
-	return rc;
+	if (rc != RFL_OK)
+		return rc;
+	*ret = c;
+	c = NULL;
+	return RFL_OK;
 }
 
 void rfl_cuda_close(struct rfl_cuda *c)

@@ -34,7 +34,7 @@ typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
 	X(NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED, 3, EUNAVAILABLE, NULL, NULL) \
 	X(STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34, EUNAVAILABLE, \
 	  "libcuda.so.1 is the stub of a CUDA toolkit, not a driver", \
-	  "remove the folder lib64/stubs from LD_LIBRARY_PATH, and install the NVIDIA driver") \
+	  "remove the directory lib64/stubs from LD_LIBRARY_PATH, and install the NVIDIA driver") \
 	X(DEVICE_UNAVAILABLE, CUDA_ERROR_DEVICE_UNAVAILABLE, 46, EUNAVAILABLE, \
 	  "another process uses the device exclusively", "end it, or run 'nvidia-smi -c DEFAULT'") \
 	X(NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100, EUNAVAILABLE, "the driver reports no GPU", \
@@ -58,7 +58,7 @@ typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
 	  "restart the machine after an update; in a container, use the host's libraries") \
 	X(COMPAT_NOT_SUPPORTED, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804, EUNAVAILABLE, \
 	  "the CUDA compatibility package does not work with this GPU", \
-	  "remove its folder from LD_LIBRARY_PATH") \
+	  "remove its directory from LD_LIBRARY_PATH") \
 	X(UNKNOWN, CUDA_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
 	  "the driver failed for an unknown reason", \
 	  "load its kernel modules ('nvidia-modprobe -u') and check 'dmesg'")
@@ -171,7 +171,7 @@ struct rfl_cuda {
 	int multiprocessors; /**< 0: unknown */
 	int64_t l2_bytes;    /**< 0: unknown */
 	bool ecc;            /**< ECC is enabled */
-	bool integrated;     /**< its memory is that of the host */
+	bool integrated;     /**< it shares the host's memory */
 	char name[256];      /**< "NVIDIA H100 80GB HBM3" */
 	bool retained, pushed;
 };
@@ -183,17 +183,19 @@ struct rfl_cuda {
 enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
+RFL_AUTOPTR_TYPE(cuda, close);
 
-/** Where the libraries of CUDA may be, in addition to the loader's folders; NULL: not known. */
+/** Where the libraries of CUDA may be, in addition to the loader's directories; NULL: not known. */
 struct rfl_cuda_places {
 	const char *cuda_home; /**< a toolkit, with lib64 and extras/CUPTI/lib64 */
-	const char *beside;    /**< PyTorch's libraries, near the folders nvidia/.../lib of its wheels */
+	/** PyTorch's libraries, near the directories nvidia/.../lib of its wheels. */
+	const char *beside;
 };
 
 /** List the candidates for a library in order of preference: its name, for the loader, then the
  * files that exist. The version of the library is the last number of its name.
  * @param file   "libcupti.so.13"
- * @param wheel  folder of its wheel in nvidia/ before CUDA 13: "cuda_cupti"
+ * @param wheel  directory of its wheel in nvidia/ before CUDA 13: "cuda_cupti"
  * @param names  gets at most `max` names, which belong to the arena
  * @return their number */
 size_t rfl_cuda_library(struct rfl_arena *arena, const char *file, const char *wheel,

@@ -116,31 +116,26 @@ static enum rfl_rc read_gpu(const struct rfl_nvml *n, unsigned index, struct rfl
 
 enum rfl_rc rfl_gpus_new(struct rfl_gpus **ret, struct rfl_err *err)
 {
-	struct rfl_nvml n = { .dl = NULL };
-	struct rfl_gpus *g = NULL;
+	RFL_CLEANUP(close_nvml) struct rfl_nvml n = { .dl = NULL };
+	RFL_AUTOPTR(gpus) g = NULL;
 	unsigned count = 0;
 	enum rfl_rc rc;
 
 	if ((rc = open_nvml(&n, err)) != RFL_OK ||
 	    (rc = check(&n, n.count(&count), "nvmlDeviceGetCount", err)) != RFL_OK)
-		goto done;
-	if (count == 0) {
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "the NVIDIA driver shows no GPU");
-		goto done;
-	}
+		return rc;
+	if (count == 0)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "the NVIDIA driver shows no GPU");
 	g = rfl_alloc_array(1, sizeof(*g));
 	g->gpus = rfl_alloc_array(count, sizeof(*g->gpus));
 	if (n.driver_version(g->driver, sizeof(g->driver)) != RFL_NVML_SUCCESS)
 		g->driver[0] = '\0';
 	for (; g->n < count; g->n++)
 		if ((rc = read_gpu(&n, (unsigned)g->n, &g->gpus[g->n], err)) != RFL_OK)
-			goto done;
+			return rc;
 	*ret = g;
 	g = NULL;
-done:
-	rfl_gpus_free(g);
-	close_nvml(&n);
-	return rc;
+	return RFL_OK;
 }
 
 void rfl_gpus_free(struct rfl_gpus *g)
@@ -418,9 +413,9 @@ static const struct {
 	{ 0x100, "display clocks" },
 };
 
-void rfl_throttle_words(uint64_t bits, char *out, size_t size)
+char *rfl_throttle_words(uint64_t bits, char *out, size_t size)
 {
-	struct rfl_buf words = { .len = 0 };
+	RFL_AUTO(buf) words = { .len = 0 };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reasons); i++) {
 		if (bits & reasons[i].bit)
@@ -431,5 +426,5 @@ void rfl_throttle_words(uint64_t bits, char *out, size_t size)
 		rfl_buf_printf(&words, "%sother reasons (0x%llx)", words.len ? ", " : "",
 			       (unsigned long long)bits);
 	(void)snprintf(out, size, "%s", rfl_buf_str(&words));
-	rfl_buf_fini(&words);
+	return out;
 }

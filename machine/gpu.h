@@ -36,6 +36,7 @@ enum rfl_rc rfl_gpus_new(struct rfl_gpus **ret, struct rfl_err *err) RFL_WARN_UN
 
 /** Accepts NULL. */
 void rfl_gpus_free(struct rfl_gpus *g);
+RFL_AUTOPTR_TYPE(gpus, free);
 
 /** Samples between start and stop. NaN: not reported by the device, or no sample. */
 struct rfl_gpu_samples {
@@ -73,7 +74,7 @@ void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret);
 /** Also ends an open window. Accepts NULL. */
 void rfl_sampler_free(struct rfl_sampler *s);
 
-/** Write the reasons to out as "SW power cap, HW thermal slowdown"; "" if none. */
-void rfl_throttle_words(uint64_t bits, char *out, size_t size);
+/** Write the reasons to out as "SW power cap, HW thermal slowdown"; "" if none. @return out */
+char *rfl_throttle_words(uint64_t bits, char *out, size_t size);
 
 #endif

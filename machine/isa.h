@@ -1,6 +1,6 @@
 /*
- * isa.h - the instruction sets that the processor *and* the operating system support (by cpuid and
- * XGETBV on x86, the auxiliary vector on Arm), and the processor model, which selects the table of
+ * isa.h - the instruction sets that the CPU *and* the operating system support (by cpuid and
+ * XGETBV on x86, the auxiliary vector on Arm), and the CPU model, which selects the table of
  * hardware counters.
  */
 #ifndef RFL_MACHINE_ISA_H
@@ -47,14 +47,14 @@ enum rfl_isa { RFL_ISA_LIST(RFL_ISA_MEMBER) RFL_ISA_COUNT };
 /** RFL_ISA_BIT()s of the instruction sets usable on this machine. */
 uint64_t rfl_isa_detect(void);
 
-/** Ask the operating system for the permission to use the tiles of AMX, which the processor has.
+/** Ask the operating system for the permission to use the tiles of AMX, which the CPU has.
  * @return RFL_OK if all threads of this process may use them; RFL_EUNAVAILABLE */
 enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Return the name of an instruction set, such as "avx512f"; NULL past the end. */
 const char *rfl_isa_name(size_t isa);
 
-/** Get the brand string of the processor; "" if it has none or is not x86. */
+/** Get the brand string of the CPU; "" if it has none or is not x86. */
 void rfl_isa_cpu_brand(char out[49]);
 /** Get the hypervisor's signature ("KVMKVMKVM", or "nameless"); "" without a hypervisor. */
 void rfl_isa_hypervisor(char out[13]);
@@ -66,15 +66,15 @@ struct rfl_cpu_id {
 	int counters; /**< general-purpose counters per hardware thread; 0: unknown */
 };
 
-/** Identify this processor. @param root  contains /proc and /sys; "" outside tests */
+/** Identify this CPU. @param root  contains /proc and /sys; "" outside tests */
 void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret);
 
-/* cpuid leaves 0, 1, 0xa, 0x80000001 and 0x80000022; 0 if the processor lacks the leaf. */
+/* cpuid leaves 0, 1, 0xa, 0x80000001 and 0x80000022; 0 if the CPU lacks the leaf. */
 struct rfl_cpu_leaves {
 	unsigned leaf0[4], leaf1[4], leaf_a[4], leaf_ext1[4], leaf_ext22[4]; /* eax ebx ecx edx */
 };
 
-/** Identify any x86 processor from its cpuid leaves. */
+/** Identify any x86 CPU from its cpuid leaves. */
 void rfl_cpu_id_from_leaves(const struct rfl_cpu_leaves *leaves, struct rfl_cpu_id *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * limits.c - memory of the machine, and the limits that control groups (v1 or v2) set on memory and
- * processor time.
+ * CPU time.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -128,7 +128,7 @@ static bool cgroup_path(const char *text, const char *controller, char *out, siz
 	return false;
 }
 
-/* Shorten the path to its parent folder; false at the top. */
+/* Shorten the path to its parent directory; false at the top. */
 static bool go_up(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -168,7 +168,7 @@ static const struct hierarchy hierarchies[] = {
 	  .active = "total_active_file" },
 };
 
-/* Lower quota and limit to those of a group. A limit above the machine's memory is ignored. */
+/* Lower quota and limit to a group's. A limit above the machine's memory is ignored. */
 static void read_group(struct rfl_machine *m, const struct hierarchy *h, const char *root,
 		       const char *dir)
 {

@@ -1,4 +1,5 @@
-/* load.c - reads /proc/stat, and times additions that wait for each other. */
+/* load.c - reads /proc/stat and the counters of RAPL, and times additions that wait for each other.
+ */
 #include "machine/load.h"
 
 #include <math.h>
@@ -12,8 +13,44 @@
 #include "base/clock.h"
 #include "machine/machine_parts.h"
 
-/* The lines of 8192 processors, which are the first of the file. */
+/* The lines of 8192 CPUs, which are the first of the file. */
 #define STAT_SIZE (1 << 20)
+
+#define RAPL "/sys/class/powercap/intel-rapl:%zu/"
+
+void rfl_energy_begin(const char *root, struct rfl_energy *e)
+{
+	*e = (struct rfl_energy){ .n = 0 };
+	rfl_energy_add(root, e);
+	e->used_j = e->n > 0 ? 0 : (double)NAN;
+}
+
+void rfl_energy_add(const char *root, struct rfl_energy *e)
+{
+	const size_t known = e->n;
+	int64_t now, range;
+	char name[32];
+
+	e->at_s = rfl_clock_s();
+	e->n = 0;
+	for (size_t i = 0; e->n < RFL_ARRAY_LEN(e->last_uj) &&
+			   rfl_machine__slurp(root, name, sizeof(name), RAPL "name", i);
+	     i++) {
+		int64_t *last = &e->last_uj[e->n];
+
+		if (strncmp(name, "package", 7) != 0) /* psys contains the packages */
+			continue;
+		if (!rfl_machine__slurp_int(root, &now, RAPL "energy_uj", i) ||
+		    !rfl_machine__slurp_int(root, &range, RAPL "max_energy_range_uj", i))
+			break;
+		e->used_j +=
+			((double)now - (double)*last + (now < *last ? (double)range : 0)) * 1e-6;
+		*last = now;
+		e->n++;
+	}
+	if (e->n != known)
+		e->used_j = NAN;
+}
 
 double rfl_load_tick_s(void)
 {
@@ -60,7 +97,7 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 }
 
 /* One addition takes one cycle and waits for the one before it. Both operands are registers,
- * because some processors execute additions of constants without waiting. */
+ * because some CPUs execute additions of constants without waiting. */
 #if defined(__x86_64__)
 #define ADD "add %1, %0\n\t"
 #elif defined(__aarch64__)

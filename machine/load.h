@@ -1,12 +1,13 @@
 /*
- * load.h - what the processors are doing: the effective clock of a core, and the time that programs
- * and the hypervisor take.
+ * load.h - what the CPUs are doing: the effective clock of a core, the time that programs and the
+ * hypervisor take, and their energy.
  */
 #ifndef RFL_MACHINE_LOAD_H
 #define RFL_MACHINE_LOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** Time since boot, in seconds of one hardware thread. */
 struct rfl_load {
@@ -14,7 +15,7 @@ struct rfl_load {
 	double steal_s; /**< withheld by the hypervisor from the selected hardware threads */
 };
 
-/** Read /proc/stat, whose resolution is that of the kernel's clock ticks (rfl_load_tick_s()).
+/** Read /proc/stat, which has the resolution of the kernel's clock ticks (rfl_load_tick_s()).
  * @param root  "" for this machine
  * @param cpus  numbers of n hardware threads
  * @return false if the system does not report it */
@@ -22,6 +23,20 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 
 /** Resolution of rfl_load_read() for one hardware thread. */
 double rfl_load_tick_s(void);
+
+/** The energy of the CPU packages, from the counters of RAPL, which include all programs. */
+struct rfl_energy {
+	size_t n; /**< packages */
+	int64_t last_uj[64];
+	double at_s;   /**< time of the last reading */
+	double used_j; /**< since rfl_energy_begin(); NaN: not readable */
+};
+
+/** @param root  "" for this machine */
+void rfl_energy_begin(const char *root, struct rfl_energy *e);
+/** Add what was used since the last reading, in which a counter may wrap once: call it at least
+ * every minute. */
+void rfl_energy_add(const char *root, struct rfl_energy *e);
 
 /** The clock at which the calling thread runs now, in Hz; NaN on architectures other than x86-64
  * and 64-bit Arm. It counts cycles of the core, so it is also correct in a virtual machine without

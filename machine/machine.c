@@ -111,7 +111,7 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 	}
 	if (m->ncpus == 0)
 		return rfl_fail(err, RFL_EIO, 0,
-				"hwloc finds no processor in the affinity mask of this process");
+				"hwloc finds no CPU in the affinity mask of this process");
 	qsort(m->cpus, m->ncpus, sizeof(*m->cpus), by_rank);
 	return RFL_OK;
 }
@@ -157,7 +157,7 @@ static enum rfl_rc load_topology(struct rfl_machine *m, struct rfl_err *err)
 	return rc;
 }
 
-/* --- names of the system and the processor ---------------------------------------------------- */
+/* --- names of the system and the CPU ---------------------------------------------------- */
 
 /* Remove leading, trailing and repeated spaces in place. */
 static char *squeeze(char *text)
@@ -218,7 +218,7 @@ static const struct {
 	{ "ACRNACRNACRN", "ACRN" },      { "QNXQVMBSQG", "QNX" },
 };
 
-/* Firmware names of virtual machines, for processors without a hypervisor leaf in cpuid. */
+/* Firmware names of virtual machines, for CPUs without a hypervisor leaf in cpuid. */
 static const char *const virtual_products[] = {
 	"KVM",       "QEMU", "VMware", "VirtualBox", "Google Compute Engine", "Virtual Machine",
 	"OpenStack",
@@ -333,7 +333,7 @@ int64_t rfl_machine_llc_bytes(const struct rfl_machine *m)
 
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 {
-	cpu_set_t set[CPUS_MAX / CPU_SETSIZE]; /* one set holds 1024 processors */
+	cpu_set_t set[CPUS_MAX / CPU_SETSIZE]; /* one set holds 1024 CPUs */
 
 	if (os_index < 0 || os_index >= CPUS_MAX)
 		return rfl_fail(err, RFL_EINVAL, 0, "cpu %d does not exist", os_index);

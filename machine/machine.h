@@ -1,8 +1,8 @@
 /*
- * machine.h - this machine: processors, caches, the part of them that this process may use, memory,
+ * machine.h - this machine: CPUs, caches, the part of them that this process may use, memory,
  * instruction sets and the operating system.
  *
- * Unknown facts are NULL, 0 or RFL_NOT_KNOWN, never guesses.
+ * Unknown values are NULL, 0 or RFL_NOT_KNOWN, never guesses.
  */
 #ifndef RFL_MACHINE_MACHINE_H
 #define RFL_MACHINE_MACHINE_H
@@ -16,7 +16,7 @@
 
 enum rfl_known { RFL_NOT_KNOWN = -1, RFL_NO = 0, RFL_YES = 1 };
 
-/** The data or unified caches of one level; on hybrid processors, the smallest. */
+/** The data or unified caches of one level; on hybrid CPUs, the smallest. */
 struct rfl_cache {
 	int level;          /**< 1, 2, 3 */
 	int64_t size_bytes; /**< size of one cache */
@@ -44,7 +44,7 @@ struct rfl_machine {
 	enum rfl_known virtualised;
 	const char *hypervisor; /**< "KVM"; NULL if absent or nameless */
 	const char *governor;   /**< frequency governor of the first usable core; NULL if none */
-	uint64_t isa;           /**< RFL_ISA_BIT()s that processor and system both support */
+	uint64_t isa;           /**< RFL_ISA_BIT()s that CPU and system both support */
 
 	int packages, cores, hw_threads; /**< online in the whole machine */
 	enum rfl_known smt;              /**< more hardware threads than cores */
@@ -56,7 +56,7 @@ struct rfl_machine {
 	size_t ncpus;         /**< hardware threads that our affinity mask allows */
 	struct rfl_cpu *cpus; /**< first one thread of every core, then their siblings */
 	int usable_cores;     /**< cores within the affinity mask */
-	double cpu_quota;     /**< limit of our control group, in processors; NaN: no limit */
+	double cpu_quota;     /**< limit of our control group, in CPUs; NaN: no limit */
 
 	int64_t memory_bytes;           /**< memory of the machine; 0 if unknown */
 	int64_t memory_available_bytes; /**< memory that can be allocated now in our control group,
@@ -68,11 +68,12 @@ struct rfl_machine {
 
 /** Describe this machine.
  * @param ret  release with rfl_machine_free()
- * @return RFL_OK; RFL_EIO if hwloc finds no usable processor; RFL_ENOMEM */
+ * @return RFL_OK; RFL_EIO if hwloc finds no usable CPU */
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_machine_free(struct rfl_machine *m);
+RFL_AUTOPTR_TYPE(machine, free);
 
 /** Number of threads for a full load: one per usable core, at most the quota (rounded up). */
 int rfl_machine_threads(const struct rfl_machine *m);

@@ -1,6 +1,6 @@
 /*
  * machine_parts.h - internal: functions that fill parts of a struct rfl_machine. `root` is the
- * folder that contains /proc, /sys and /etc: "" outside tests.
+ * directory that contains /proc, /sys and /etc: "" outside tests.
  */
 #ifndef RFL_MACHINE_PARTS_H
 #define RFL_MACHINE_PARTS_H

@@ -1,6 +1,6 @@
 /*
  * surroundings.c - load, turbo, firmware and container; the cloud, from firmware names and
- * cloud-init's files; network interfaces, without addresses; the storage device of a folder.
+ * cloud-init's files; network interfaces, without addresses; the storage device of a directory.
  */
 #include "machine/surroundings.h"
 
@@ -109,7 +109,7 @@ static const struct {
 	{ "vmware", "VMware" },           { "ibmcloud", "IBM Cloud" },
 };
 
-/* Paths of a fact in cloud-init's instance-data.json; the first that contains a string is used. */
+/* Paths of a value in cloud-init's instance-data.json; the first that contains a string is used. */
 static const char *const region_paths[][6] = {
 	{ "v1", "region" },
 	{ "ds", "meta_data", "imds", "compute", "location" },
@@ -347,8 +347,8 @@ struct mount {
 	char device[32], point[1024], fs[32], source[256];
 };
 
-/* The mount of a folder: the last with the longest mount point, because later mounts hide earlier
- * mounts. */
+/* The mount of a directory: the last with the longest mount point, because later mounts hide
+ * earlier mounts. */
 static bool find_mount(const char *root, const char *folder, struct mount *ret)
 {
 	const size_t size = (size_t)1 << 20;
@@ -439,7 +439,7 @@ void rfl_storage_of(const char *root, const char *folder, struct rfl_storage *re
 	struct mount m;
 
 	*ret = (struct rfl_storage){ .size_bytes = -1, .free_bytes = -1 };
-	if (root[0] == '\0') { /* sizes at the folder or its nearest existing ancestor */
+	if (root[0] == '\0') { /* sizes at the directory or its nearest existing ancestor */
 		snprintf(path, sizeof(path), "%s", folder);
 		while (statvfs(path, &v) != 0 && path[1] != '\0' && (slash = strrchr(path, '/')))
 			slash[slash == path] = '\0';

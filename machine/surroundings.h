@@ -25,7 +25,7 @@ struct rfl_cloud {
 	const char *provider; /**< "Google Cloud" */
 	const char *region, *zone;
 	const char *instance_type; /**< "g2-standard-8" */
-	const char *source;        /**< files that these facts were read from: "a, b" */
+	const char *source;        /**< files that these values were read from: "a, b" */
 };
 
 struct rfl_surroundings {
@@ -42,21 +42,22 @@ struct rfl_surroundings {
 };
 
 /** Describe the surroundings.
- * @param root  the folder that contains /proc, /sys, /run and /etc; "" outside tests
+ * @param root  the directory that contains /proc, /sys, /run and /etc; "" outside tests
  * @return release with rfl_surroundings_free() */
 struct rfl_surroundings *rfl_surroundings_new(const char *root) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_surroundings_free(struct rfl_surroundings *s);
+RFL_AUTOPTR_TYPE(surroundings, free);
 
-/** The storage of a folder; "" and -1: unknown. */
+/** The storage of a directory; "" and -1: unknown. */
 struct rfl_storage {
 	char file_system[32]; /**< "ext4", "overlay" */
 	char device[48];      /**< "NVMe SSD", "hard disk", "network file system", ... */
 	int64_t size_bytes, free_bytes;
 };
 
-/** Find the storage of a folder.
+/** Find the storage of a directory.
  * @param root    as above; sizes are read only if it is ""
  * @param folder  absolute, without links; need not exist */
 void rfl_storage_of(const char *root, const char *folder, struct rfl_storage *ret);

@@ -13,7 +13,7 @@ enum rfl_device { RFL_DEVICE_CPU, RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
 
 enum rfl_precision {
 	RFL_PRECISION_FP32,
-	RFL_PRECISION_TF32, /**< fp32; matrix products round their operands to 10 bits */
+	RFL_PRECISION_TF32, /**< fp32; matmuls round their operands to 10 bits */
 	RFL_PRECISION_AMP,  /**< the device's usual 16-bit autocast */
 	RFL_PRECISION_BF16, /**< autocast to bfloat16 */
 	RFL_PRECISION_FP16, /**< autocast to float16, with loss scaling in training */
@@ -21,7 +21,7 @@ enum rfl_precision {
 
 enum rfl_layout { RFL_LAYOUT_NCHW, RFL_LAYOUT_NHWC /**< channels-last */ };
 
-/** The type to which operands of matrix products and convolutions are cast. */
+/** The type to which operands of matmuls and convolutions are cast. */
 enum rfl_cast { RFL_CAST_OFF, RFL_CAST_FP16, RFL_CAST_BF16 };
 
 enum rfl_optimizer_rule { RFL_RULE_SGD, RFL_RULE_ADAM, RFL_RULE_ADAMW };
