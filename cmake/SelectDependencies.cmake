@@ -43,6 +43,7 @@ include(SelectJpeg)
 include(SelectCairo)
 include(SelectPango)
 include(SelectTorch)
+include(SelectOnednn)
 include(SelectCuda)
 
 # `roofline version` prints this.

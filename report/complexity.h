@@ -80,6 +80,11 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 enum rfl_rc rfl_complexity_peers_table(const struct rfl_complexity *r, enum rfl_format format,
 				       struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Write the steps of the planned engine, one row each. RFL_EUNSUPPORTED names the layer that a plan
+ * cannot contain. */
+enum rfl_rc rfl_complexity_plan_table(const struct rfl_complexity *r, enum rfl_format format,
+				      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Write the list of layers of one network in the form of torchsummary, for the first batch. */
 enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_summary *s,
 				  struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;

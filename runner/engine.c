@@ -25,6 +25,13 @@ static const struct {
 			   " when this program was configured): install libtorch-dev, or point "
 			   "CMAKE_PREFIX_PATH to PyTorch, and rebuild with -DRFL_TORCH=ON",
 	},
+	{
+		.name = "planned",
+		.summary = "a plan of the whole step, run by the libraries under a framework",
+		.missing = "no plugin engine_planned-*.so found (oneDNN was " RFL_ONEDNN_WHY
+			   " when this program was configured): install libdnnl-dev, and rebuild "
+			   "with -DRFL_ONEDNN=ON",
+	},
 };
 
 #define PLUGIN_PREFIX "engine_"

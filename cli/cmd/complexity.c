@@ -22,7 +22,7 @@ struct complexity_args {
 	struct rfl_opt_int_list batches, contexts;
 	const char *output_dir, *write_net, *fit, *reserve, *peaks, *env, *sort;
 	int64_t image_size, classes, depth, top, checkpoint, accumulate;
-	bool train, input_grad, auxiliary, summary;
+	bool train, input_grad, auxiliary, summary, plan;
 	int attention, causal, device, update;
 	int optimizer, precision, fusion, by, format;
 };
@@ -149,6 +149,9 @@ static const struct rfl_opt opts[] = {
 		    "older reports"),
 	OPT(FLAG, summary, .name = "summary", .against = "fit as columns by top sort",
 	    .help = "print a list of the layers of each network instead of the table"),
+	OPT(FLAG, plan, .name = "plan", .against = "fit as columns by top sort summary",
+	    .help = "print the steps of 'run --engine planned': what is fused, what each reads and "
+		    "writes, and the memory that its tensors need"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR",
 	    .help = "directory to which summary.json and a <model>.txt per model are also written"),
@@ -479,7 +482,7 @@ static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, s
 	    (a->output_dir && (rc = write_files(c, a->output_dir, document, err))) ||
 	    (a->write_net && (rc = write_files(c, a->write_net, NULL, err))))
 		return rc;
-	if (json) {
+	if (json && !a->plan) {
 		rfl_json_write(out, document);
 		rfl_buf_putc(out, '\n');
 		return RFL_OK;
@@ -490,6 +493,8 @@ static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, s
 	}
 	if (a->summary)
 		return rc;
+	if (a->plan)
+		return rfl_complexity_plan_table(r, format, out, err);
 	if (a->fit)
 		return rfl_complexity_fit_table(r, format, out, err);
 	if (r->npeers)
