@@ -5,7 +5,7 @@
 RFL_PACKAGES=(
   build-essential cmake ninja-build pkg-config git
   libjansson-dev libexpat1-dev libcairo2-dev libpango1.0-dev libpng-dev libjpeg62-turbo-dev libhwloc-dev zlib1g-dev
-  fonts-liberation libtorch-dev libgloo-dev libopenblas0-pthread
+  fonts-liberation libtorch-dev libgloo-dev libopenblas0-pthread libdnnl-dev
 )
 
 # To run the tests as well.
@@ -22,6 +22,7 @@ This system has no apt-get. Please install these yourself, then run this script 
   a C17 and C++17 compiler, cmake 3.25 or later, ninja, pkg-config, git
   jansson, expat, cairo (with freetype), pango, libpng, libjpeg-turbo, hwloc 2, zlib: libraries and headers
   Liberation fonts (TrueType)
+  oneDNN 2.6 or later, below 3 (for the planned engine)
   libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch directory)
 TEXT
   case " $* " in *" tests "*) echo "  cmocka, gnuplot, objdump, man-db, python3 with venv, pdfinfo, Chromium, Slurm with munge, Open MPI, Sphinx with MyST and the theme of Read the Docs: for the tests" >&2 ;; esac

@@ -240,6 +240,11 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 	size_t tried = 0;
 	enum rfl_rc rc = RFL_EUNAVAILABLE;
 
+	/* of several engines, auto is the first that is there: what it runs must not depend on the
+	 * device */
+	for (size_t i = 0; i < list->n && strcmp(want, "auto") == 0; i++)
+		if (!list->rows[i].missing)
+			want = list->rows[i].name;
 	for (size_t i = 0; i < list->n && rc != RFL_OK; i++) {
 		const struct rfl_engine_row *row = &list->rows[i];
 		struct rfl_err why = RFL_ERR_INIT;

@@ -18,7 +18,7 @@
 #include "machine/terms.h"
 
 /** Increment it whenever a struct below changes; plugins with another number are rejected. */
-#define RFL_ENGINE_ABI 8
+#define RFL_ENGINE_ABI 9
 
 /** Frozen batch norm uses its running statistics in training. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
@@ -132,6 +132,9 @@ struct rfl_engine_ops {
 	const char *name;    /**< "torch" */
 	const char *version; /**< library version that it was built against: "1.13", "2.11" */
 	const char *variant; /**< "cpu", "cu130" */
+	/** Its tensors lie in one block of its own plan: the memory predicted for PyTorch's step
+	 * does not apply. */
+	bool plans_memory;
 
 	/** RFL_OK if this device can be used; RFL_EUNAVAILABLE with the reason and the remedy. */
 	enum rfl_rc (*probe)(enum rfl_device device, struct rfl_err *err);
@@ -318,7 +321,8 @@ const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *li
 
 /**
  * Open a plugin and return its table.
- * @param want    "auto", a name ("torch"), a name with a version ("torch@2.11"), or an id
+ * @param want    "auto" (the first known engine that has a plugin), a name ("torch"), a name with a
+ *                version ("torch@2.11"), or an id
  * @param device  device that the plugin must support
  * @param ret     borrowed; valid until the process ends
  * @return RFL_OK; RFL_EUNAVAILABLE with a reason for each candidate; RFL_ENOTFOUND

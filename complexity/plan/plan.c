@@ -166,7 +166,7 @@ void rfl_plan_traffic(const struct rfl_plan *plan, const struct rfl_plan_step *s
 		*read += step->op == RFL_PLAN_INPUT ? size[RFL_PLAN_Y] : weights;
 		*written += size[RFL_PLAN_Y] + size[RFL_PLAN_MASK] + size[RFL_PLAN_SAVED];
 	} else {
-		*read += size[RFL_PLAN_MASK] + size[RFL_PLAN_SAVED];
+		*read += size[RFL_PLAN_Y] + size[RFL_PLAN_MASK] + size[RFL_PLAN_SAVED];
 		if (step->pass == RFL_PLAN_DGRAD)
 			*read += weights;
 	}

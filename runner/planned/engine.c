@@ -611,6 +611,7 @@ static const struct rfl_engine_ops planned_ops = {
 	.name = "planned",
 	.version = RFL_PLANNED_VERSION,
 	.variant = RFL_PLANNED_VARIANT,
+	.plans_memory = true,
 	.probe = rfl_backend_probe,
 	.library_version = rfl_backend_version,
 	.unsupported = unsupported,

@@ -1,8 +1,8 @@
 /*
- * steps.c - training steps of the torch engine on demand, for lockstep.py: the counterpart of
+ * steps.c - training steps of an engine on demand, for lockstep.py: the counterpart of
  * torch_loop.py, with the same arguments, input and output. What a step does is what burst.c does.
  *
- * Usage: bench_steps PLUGIN_DIR MODEL BATCH nchw|nhwc|ATTENTION THREADS PRECISION CONTEXT
+ * Usage: bench_steps PLUGIN_DIR ENGINE MODEL BATCH nchw|nhwc|ATTENTION THREADS PRECISION CONTEXT
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static enum rfl_rc open_bench(struct bench *b, char **argv, struct rfl_err *err)
 {
 	const char *const dirs[] = { argv[1], NULL };
 	struct rfl_engine_config config = {
-		.layout = strcmp(argv[4], "nhwc") == 0 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW,
+		.layout = strcmp(argv[5], "nhwc") == 0 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW,
 		.optimizer = { .lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4 },
 		.dropout = true,
 	};
@@ -76,18 +76,18 @@ static enum rfl_rc open_bench(struct bench *b, char **argv, struct rfl_err *err)
 	struct rfl_engine_list *list = NULL;
 	int precision = 0, attention = 0;
 	int64_t threads = 1;
-	enum rfl_rc rc = rfl_num_parse_int(argv[3], "BATCH", &config.max_batch, err);
+	enum rfl_rc rc = rfl_num_parse_int(argv[4], "BATCH", &config.max_batch, err);
 
 	if (rc == RFL_OK)
-		rc = rfl_num_parse_int(argv[5], "THREADS", &threads, err);
+		rc = rfl_num_parse_int(argv[6], "THREADS", &threads, err);
 	config.threads = (int)threads;
 	if (rc == RFL_OK)
-		rc = index_of(argv[6], rfl_precision_names, &precision, err);
+		rc = index_of(argv[7], rfl_precision_names, &precision, err);
 	config.precision = (enum rfl_precision)precision;
 	if (rc == RFL_OK)
-		rc = rfl_num_parse_int(argv[7], "CONTEXT", &b->context, err);
+		rc = rfl_num_parse_int(argv[8], "CONTEXT", &b->context, err);
 	if (rc == RFL_OK && b->context > 0) {
-		rc = index_of(argv[4], rfl_attention_names, &attention, err);
+		rc = index_of(argv[5], rfl_attention_names, &attention, err);
 		sizes.context_length = b->context;
 		sizes.attention = (enum rfl_attention)attention;
 		config.optimizer = (struct rfl_optimizer){ .rule = RFL_RULE_ADAMW,
@@ -100,10 +100,10 @@ static enum rfl_rc open_bench(struct bench *b, char **argv, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_engine_list_new(dirs, &list, err);
 	if (rc == RFL_OK)
-		rc = rfl_engine_load(list, "torch", RFL_DEVICE_CPU, &b->ops, err);
+		rc = rfl_engine_load(list, argv[2], RFL_DEVICE_CPU, &b->ops, err);
 	rfl_engine_list_free(list);
 	if (rc == RFL_OK)
-		rc = rfl_zoo_build(argv[2], &sizes, &b->net, err);
+		rc = rfl_zoo_build(argv[3], &sizes, &b->net, err);
 	if (rc == RFL_OK)
 		rc = b->ops->open(b->net, &config, &b->engine, err);
 	if (rc == RFL_OK)
@@ -172,9 +172,9 @@ int main(int argc, char **argv)
 	char line[16];
 	enum rfl_rc rc;
 
-	if (argc != 8) {
-		fputs("usage: bench_steps PLUGIN_DIR MODEL BATCH nchw|nhwc|ATTENTION THREADS "
-		      "PRECISION CONTEXT\n",
+	if (argc != 9) {
+		fputs("usage: bench_steps PLUGIN_DIR ENGINE MODEL BATCH nchw|nhwc|ATTENTION "
+		      "THREADS PRECISION CONTEXT\n",
 		      stderr);
 		return 2;
 	}

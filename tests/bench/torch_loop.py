@@ -8,8 +8,9 @@ standard input it does a step and prints the times in ms at which forward, backw
 the CPU times at which they did, and the loss of a language model (nan for other networks, whose
 weights differ).
 
-usage: torch_loop.py MODEL BATCH nchw|nhwc|composed|naive|sdpa THREADS fp32|bf16 CONTEXT
-CONTEXT is the number of tokens per sample; 0: a network for images."""
+usage: torch_loop.py eager|compile MODEL BATCH nchw|nhwc|composed|naive|sdpa THREADS fp32|bf16 CONTEXT
+CONTEXT is the number of tokens per sample; 0: a network for images. "compile" passes the network through
+torch.compile."""
 import contextlib
 import sys
 import time
@@ -17,22 +18,22 @@ import time
 import torch
 import torch.nn.functional as F
 
-arch, batch, form, threads = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-context = int(sys.argv[6])
+mode, arch, batch, form, threads = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+context = int(sys.argv[7])
 autocast = {
     "fp32": contextlib.nullcontext,
     "bf16": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
-}[sys.argv[5]]
+}[sys.argv[6]]
 torch.set_num_interop_threads(1)
 torch.manual_seed(0)
+# Fused updates where the library has them for the CPU.
+fused = {"fused": True} if tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 4) else {}
 if context:
     import torch_lm
 
     model, inputs, labels = torch_lm.filled(arch, form, context, batch)
     loss_of = model.loss
-    # The kernels that the engine chooses: fused where the library has them for the CPU.
-    fused = tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 4)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, **({"fused": True} if fused else {}))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, **fused)
 else:
     import torchvision
 
@@ -43,8 +44,10 @@ else:
         model = model.to(memory_format=torch.channels_last)
         inputs = inputs.contiguous(memory_format=torch.channels_last)
     loss_of = F.cross_entropy
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, **fused)
 
+if mode == "compile":
+    model = torch.compile(model)
 torch.set_num_threads(threads)  # make_zoo.py has set 1
 print("ready", torch.__version__, sum(p.numel() for p in model.parameters()), flush=True)
 for _ in sys.stdin:

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# Training throughput of the torch engine against the same loop in Python on the same libtorch. Both
+# Training throughput of an engine against the same loop in Python. Both
 # sides take turns step by step, in processes of their own; the ratio is the median over pairs of
 # neighbouring steps, so that noise which lasts longer than a step meets both. The ratio of CPU
 # times, with --threads 1, is also stable while other programs run.
 #
-#   tests/bench/training.sh [--build DIR] [--python PYTHON] [--steps N] [--threads N] [CASE...]
+#   tests/bench/training.sh [--build DIR] [--python PYTHON] [--steps N] [--threads N] [--engine NAME]
+#                           [--compile] [--malloc kept|default] [CASE...]
+#
+# glibc returns a tensor of 32 MB or more to the system when it is freed, and its pages are faulted in
+# again at the next step, which costs eager PyTorch up to half of its time. Both sides therefore keep
+# freed memory: the engine by itself, Python by the environment; --malloc default leaves Python as it
+# is. --engine is torch (default) or planned, --compile passes Python's network through torch.compile.
 #
 # CASE is model:batch:layout:precision, default: resnet50:8 vgg16:4 mobilenet_v2:8, each in nchw and
 # nhwc, fp32 and bf16 autocast, or model:batch:attention:precision:context for a language model
@@ -17,6 +23,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../../build/release python=/usr/bin/python3 steps=20 warmup=4 threads=$(nproc) failed=0
+engine=torch mode=eager malloc=kept
 cases=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -24,7 +31,10 @@ while [ $# -gt 0 ]; do
     --python) python=$2; shift 2 ;;
     --steps) steps=$2; shift 2 ;;
     --threads) threads=$2; shift 2 ;;
-    -h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --engine) engine=$2; shift 2 ;;
+    --malloc) malloc=$2; shift 2 ;;
+    --compile) mode=compile; shift ;;
+    -h | --help) sed -n '2,24s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "training.sh: unknown option '$1'" >&2; exit 2 ;;
     lm) cases+=(S:4:{composed,naive,sdpa}:fp32:128); shift ;;
     *) cases+=("$1"); shift ;;
@@ -38,6 +48,9 @@ if [ ${#cases[@]} -eq 0 ]; then
   done
 fi
 cmake --build "$build" --target bench_steps >/dev/null
+memory=()
+[ "$malloc" = default ] ||
+  memory=(env MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 MALLOC_TOP_PAD_=67108864)
 
 row='%-13s %5s %-8s %-9s %-9s %10s %12s %7s %15s %6s\n'
 printf "$row" model batch form precision part 'Python ms' 'roofline ms' ratio quartiles CPU
@@ -45,14 +58,13 @@ for one in "${cases[@]}"; do
   IFS=: read -r model batch form precision context <<<"$one"
   case_of=("$model" "$batch" "$form" "$threads" "${precision:=fp32}" "${context:=0}")
   parts=$("$python" "$here/lockstep.py" "$steps" "$warmup" \
-    -- "$python" "$here/torch_loop.py" "${case_of[@]}" \
-    -- "$build/tests/bench/bench_steps" "$build/lib/roofline/plugins" "${case_of[@]}") ||
+    -- "${memory[@]}" "$python" "$here/torch_loop.py" "$mode" "${case_of[@]}" \
+    -- "$build/tests/bench/bench_steps" "$build/lib/roofline/plugins" "$engine" "${case_of[@]}") ||
     { parts='- - - - - - -' failed=1; }
   while read -r part a b ratio low high cpu; do
     printf "$row" "$model" "$batch" "$form" "$precision" "$part" "$a" "$b" "$ratio" "$low - $high" "$cpu"
   done <<<"$parts"
 done
-echo "ratio: throughput of roofline over that of Python, CPU: by CPU time; $threads threads," \
-  "$steps pairs of steps," \
-  "torch $("$python" -c 'import torch; print(torch.__version__)')"
+echo "ratio: throughput of roofline ($engine) over that of Python ($mode, $malloc malloc), CPU: by CPU" \
+  "time; $threads threads, $steps pairs of steps, torch $("$python" -c 'import torch; print(torch.__version__)')"
 exit $failed

@@ -27,7 +27,7 @@ enum rfl_rc rfl_backend_probe(enum rfl_device device, struct rfl_err *err)
 
 	if (device != RFL_DEVICE_CPU)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"oneDNN runs on the CPU only: use --device cpu, or --engine torch");
+				"oneDNN runs on the CPU only: use --backend cpu, or --engine torch");
 	if (v->major != DNNL_VERSION_MAJOR)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 				"built for oneDNN %d, but %d.%d is installed: install libdnnl%d",
