@@ -61,6 +61,14 @@ static int64_t live_at(const struct rfl_plan *plan, int step)
 	return sum;
 }
 
+/* The update reads the gradient, and reads and writes the parameters and its state, in float32. */
+static int64_t update_bytes(const struct rfl_summary *s, enum rfl_optimizer_kind optimizer)
+{
+	const int states = optimizer == RFL_OPT_SGD ? 0 : optimizer == RFL_OPT_MOMENTUM ? 1 : 2;
+
+	return 4 * (3 + 2 * states) * rfl_net_param_count(s->net);
+}
+
 static void note_plan(struct rfl_table *t, const struct rfl_summary *s, const struct rfl_plan *plan,
 		      int64_t moved)
 {
@@ -76,14 +84,15 @@ static void note_plan(struct rfl_table *t, const struct rfl_summary *s, const st
 		s->name, plan->nforward, plan->nsteps - plan->nforward, plan->nbuffers,
 		rfl_num_fixed((double)plan->bytes / RFL_MIB, 1, a),
 		rfl_num_fixed((double)plan->live_bytes / RFL_MIB, 1, b));
-	rfl_table_note(t,
-		       "%s: the plan moves %s MB without the update; counted %s, unfused %s, fused "
-		       "%s, compulsory %s MB.",
-		       s->name, rfl_num_fixed((double)moved * 1e-6, 1, a),
-		       training ? "with it" : "over all operations",
-		       rfl_num_fixed((double)work->bytes[RFL_FUSION_UNFUSED] * 1e-6, 1, b),
-		       rfl_num_fixed((double)work->bytes[RFL_FUSION_FUSED] * 1e-6, 1, c),
-		       rfl_num_fixed((double)work->bytes[RFL_FUSION_COMPULSORY] * 1e-6, 1, d));
+	rfl_table_note(
+		t,
+		"%s: the plan moves %s MB%s; unfused it would be %s, fused %s, compulsory %s "
+		"MB.",
+		s->name, rfl_num_fixed((double)moved * 1e-6, 1, a),
+		training ? ", the update included" : "",
+		rfl_num_fixed((double)work->bytes[RFL_FUSION_UNFUSED] * 1e-6, 1, b),
+		rfl_num_fixed((double)work->bytes[RFL_FUSION_FUSED] * 1e-6, 1, c),
+		rfl_num_fixed((double)work->bytes[RFL_FUSION_COMPULSORY] * 1e-6, 1, d));
 }
 
 static enum rfl_rc add_plan(struct rfl_table *t, const struct rfl_complexity *r,
@@ -120,6 +129,8 @@ static enum rfl_rc add_plan(struct rfl_table *t, const struct rfl_complexity *r,
 		moved += line.read + line.written;
 		rfl_table_add(t, &line, 1, sizeof(line));
 	}
+	if (r->train)
+		moved += update_bytes(s, r->options.work.count.optimizer);
 	note_plan(t, s, plan, moved);
 	return RFL_OK;
 }

@@ -153,7 +153,7 @@ struct rfl_plan_window {
 	int64_t after[2]; /**< padding that the last window reads; may be less than `before` */
 	bool maximum;
 	bool exclude_padding;
-	bool unequal; /**< adaptive, with windows of different sizes: the other members are unset */
+	bool unequal; /**< adaptive, with windows of different sizes: kernel and stride are unset */
 };
 struct rfl_plan_window rfl_plan_window(const struct rfl_plan *plan, int node);
 

@@ -109,17 +109,21 @@ void rfl_host_scale_rows_gradient(enum rfl_host_type type, int64_t samples, int6
 
 /* ---- pooling ---- */
 
-/** Averages over windows of different sizes: output position o of `out` covers the inputs [floor(o *
- * in / out), ceil((o + 1) * in / out)), as in PyTorch. Written for few, small images. */
-struct rfl_host_adaptive {
+/** Averages over windows as in PyTorch. Written for few, small images. */
+struct rfl_host_average {
 	enum rfl_host_type type;
 	int64_t samples, columns;
 	int64_t in[2], out[2]; /**< heights and widths */
-	const void *x;         /**< the images; for the gradient, that of the averages */
+	/** 0: adaptive: output position o covers the inputs [floor(o * in / out), ceil((o + 1) * in /
+	 * out)). Otherwise the last window may end outside the padded image; the part of it there does
+	 * not count. */
+	int64_t kernel[2], stride[2], pad[2];
+	bool exclude_padding;
+	const void *x; /**< the images; for the gradient, that of the averages */
 	void *y;
 };
-void rfl_host_adaptive_pool(const struct rfl_host_adaptive *k);
-void rfl_host_adaptive_pool_gradient(const struct rfl_host_adaptive *k);
+void rfl_host_average_pool(const struct rfl_host_average *k);
+void rfl_host_average_pool_gradient(const struct rfl_host_average *k);
 
 /* ---- copies ---- */
 

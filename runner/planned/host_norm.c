@@ -123,16 +123,16 @@ LOOP_INLINE float gradient_at(enum rfl_host_type type, int form, const struct pa
 	return g;
 }
 
-/* Add to the sums of g and of g * (x - pivot), where g is x - pivot forward: `deep` wide rows from
- * element i, of which n elements are present. */
+/* Add to the sums of g and of g * (x - pivot), where g is x - pivot forward: the elements from
+ * start to end of `deep` wide rows, the first of which begins at element i. */
 LOOP_INLINE void add(enum rfl_host_type type, int form, int deep, const struct pass *k, int64_t i,
-		     int64_t n, const struct sums *sums)
+		     int64_t start, int64_t end, const struct sums *sums)
 {
 	const struct pass p = *k;
 	float *const sum = sums->part[0], *const product = sums->part[1];
 
 #pragma omp simd
-	for (int64_t j = 0; j < n; j++) {
+	for (int64_t j = start; j < end; j++) {
 		float a = sum[j], b = product[j];
 
 		for (int row = 0; row < deep; row++) {
@@ -150,18 +150,30 @@ LOOP_INLINE void add(enum rfl_host_type type, int form, int deep, const struct p
 	}
 }
 
+/* The sums of a forward pass wait for memory, so the next rows are fetched meanwhile. */
+LOOP_INLINE void add_deep(enum rfl_host_type type, const struct pass *k, int64_t i,
+			  const struct sums *sums)
+{
+	const int64_t size = type == RFL_HOST_BF16 ? 2 : 4;
+
+	for (int64_t j = 0; j < k->width; j += 64) {
+		for (int64_t row = DEEP; row < 2 * DEEP; row++)
+			for (int64_t b = 0; b < 64 * size; b += 64)
+				__builtin_prefetch((const char *)k->x +
+							   (i + row * k->width + j) * size + b,
+						   0, 2);
+		add(type, 0, DEEP, k, i, j, k->width - j < 64 ? k->width : j + 64, sums);
+	}
+}
+
 LOOP_INLINE void block_sums(enum rfl_host_type type, int form, const struct pass *k, int64_t first,
 			    int64_t end, const struct sums *sums)
 {
-	const int64_t size = type == RFL_HOST_BF16 ? 2 : 4, deep = DEEP * k->width;
-
-	for (; !(form & BACKWARD) && first + deep <= end; first += deep) {
-		for (int64_t i = deep * size; i < 2 * deep * size; i += 64)
-			__builtin_prefetch((const char *)k->x + first * size + i, 0, 2);
-		add(type, form, DEEP, k, first, k->width, sums);
-	}
+	for (; !(form & BACKWARD) && first + DEEP * k->width <= end; first += DEEP * k->width)
+		add_deep(type, k, first, sums);
 	for (; first < end; first += k->width)
-		add(type, form, 1, k, first, end - first < k->width ? end - first : k->width, sums);
+		add(type, form, 1, k, first, 0, end - first < k->width ? end - first : k->width,
+		    sums);
 	flush(k->width, sums);
 }
 

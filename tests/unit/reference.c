@@ -76,30 +76,35 @@ static void weigh(struct work *w, int64_t to, int64_t from, int64_t weight)
 		param_grad(w, 0)[weight] += w->x[from] * w->dy[to];
 }
 
-static void conv2d(struct work *w)
+/* One output: sample s, channel c, row oy, column ox. */
+static void conv2d_at(struct work *w, int64_t s, int64_t c, int64_t oy, int64_t ox)
 {
 	const struct rfl_conv2d *a = &w->node->attr.conv2d;
-	const int64_t height = w->in->dim[1], width = w->in->dim[2], columns = w->out->dim[2];
+	const int64_t height = w->in->dim[1], width = w->in->dim[2];
 	const int64_t ins = a->in_channels / a->groups, outs = a->out_channels / a->groups;
-	const int64_t kernel = a->kernel_h * a->kernel_w;
+	const int64_t to = ((s * a->out_channels + c) * w->out->dim[1] + oy) * w->out->dim[2] + ox;
+	int64_t k = c * ins * a->kernel_h * a->kernel_w; /* index of the weight */
 
-	for (int64_t to = 0; to < w->n * numel(w->out); to++) {
-		const int64_t plane = to / columns / w->out->dim[1]; /* sample and channel */
-		const int64_t c = plane % a->out_channels;
-		const int64_t first = plane / a->out_channels * a->in_channels + c / outs * ins;
+	add_bias(w, to, c);
+	for (int64_t i = 0; i < ins; i++)
+		for (int64_t ky = 0; ky < a->kernel_h; ky++)
+			for (int64_t kx = 0; kx < a->kernel_w; kx++, k++) {
+				const int64_t y = oy * a->stride_h - a->pad_h + ky * a->dilation_h;
+				const int64_t x = ox * a->stride_w - a->pad_w + kx * a->dilation_w;
+				const int64_t plane = s * a->in_channels + c / outs * ins + i;
 
-		add_bias(w, to, c);
-		for (int64_t k = 0; k < ins * kernel; k++) {
-			const int64_t y = to / columns % w->out->dim[1] * a->stride_h - a->pad_h +
-					  k / a->kernel_w % a->kernel_h * a->dilation_h;
-			const int64_t x = to % columns * a->stride_w - a->pad_w +
-					  k % a->kernel_w * a->dilation_w;
+				if (y >= 0 && y < height && x >= 0 && x < width)
+					weigh(w, to, (plane * height + y) * width + x, k);
+			}
+}
 
-			if (y >= 0 && y < height && x >= 0 && x < width)
-				weigh(w, to, ((first + k / kernel) * height + y) * width + x,
-				      c * ins * kernel + k);
-		}
-	}
+static void conv2d(struct work *w)
+{
+	for (int64_t s = 0; s < w->n; s++)
+		for (int64_t c = 0; c < w->out->dim[0]; c++)
+			for (int64_t y = 0; y < w->out->dim[1]; y++)
+				for (int64_t x = 0; x < w->out->dim[2]; x++)
+					conv2d_at(w, s, c, y, x);
 }
 
 static void linear(struct work *w)

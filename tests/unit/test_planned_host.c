@@ -41,7 +41,7 @@ static void put(enum rfl_host_type type, void *p, int64_t i, double value)
 
 static void *room(size_t bytes)
 {
-	void *p = aligned_alloc(64, (bytes + 64) / 64 * 64);
+	void *p = aligned_alloc(64, bytes ? (bytes + 63) / 64 * 64 : 64);
 
 	assert_non_null(p);
 	memset(p, 0x55, bytes);

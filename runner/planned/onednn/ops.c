@@ -177,6 +177,14 @@ static enum rfl_rc weighted_make(struct rfl_session *s, int step, struct rfl_err
 
 /* ---- pooling ---- */
 
+/* oneDNN has no windows of different sizes, and divides the sum of a window that ends outside the
+ * padded image by its whole size. */
+static bool is_own_pool(const struct rfl_plan_window *g)
+{
+	return g->unequal ||
+	       (!g->maximum && (g->after[0] > g->before[0] || g->after[1] > g->before[1]));
+}
+
 static enum rfl_rc pool_choose(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *at = step_at(s, step);
@@ -194,7 +202,7 @@ static enum rfl_rc pool_choose(struct rfl_session *s, int step, struct rfl_err *
 	dnnl_status_t st;
 	enum rfl_rc rc;
 
-	if (g.unequal)
+	if (is_own_pool(&g))
 		return RFL_OK;
 	(void)dnnl_memory_desc_init_by_tag(&y, 4, dims, rfl_dnnl__type(s->b), dnnl_acdb);
 	st = at->pass == RFL_PLAN_FORWARD
@@ -242,26 +250,32 @@ static enum rfl_rc pool_make(struct rfl_session *s, int step, struct rfl_err *er
 static void pool_run(struct rfl_session *s, const struct rfl_plan_step *at,
 		     struct rfl_session_call *call)
 {
+	const struct rfl_plan_window g = rfl_plan_window(s->plan, at->node);
 	const bool forward = at->pass == RFL_PLAN_FORWARD;
 	const struct rfl_node *node = node_of(s, at);
 	const int64_t *in = s->plan->net->nodes[node->input[0]].shape.dim, *out = node->shape.dim;
-	const struct rfl_host_adaptive k = {
+	const int64_t used = g.unequal ? 0 : 1;
+	const struct rfl_host_average k = {
 		.type = s->b->type,
 		.samples = s->plan->setup.batch,
 		.columns = in[0],
 		.in = { in[1], in[2] },
 		.out = { out[1], out[2] },
+		.kernel = { used * g.kernel[0], used * g.kernel[1] },
+		.stride = { g.stride[0], g.stride[1] },
+		.pad = { g.before[0], g.before[1] },
+		.exclude_padding = g.exclude_padding,
 		.x = data(s, at, forward ? RFL_PLAN_X : RFL_PLAN_DY),
 		.y = data(s, at, forward ? RFL_PLAN_Y : RFL_PLAN_DX),
 	};
 
 	(void)call;
-	if (!rfl_plan_window(s->plan, at->node).unequal)
+	if (!is_own_pool(&g))
 		return;
 	if (forward)
-		rfl_host_adaptive_pool(&k);
+		rfl_host_average_pool(&k);
 	else
-		rfl_host_adaptive_pool_gradient(&k);
+		rfl_host_average_pool_gradient(&k);
 }
 
 /* ---- activations ---- */
