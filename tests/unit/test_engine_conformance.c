@@ -42,24 +42,17 @@ static const struct tolerance {
 	{ .value = 2e-2, .gradient = 2e-2, .kinked = 2e-1, .update = 1e-5, .share = 1 },
 };
 
-static const struct rfl_optimizer optimizers[] = {
-	{ .rule = RFL_RULE_SGD, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01 },
-	{ .rule = RFL_RULE_SGD, .lr = 0.2, .grad_clip = 0.05 },
-	{ .rule = RFL_RULE_ADAM,
-	  .lr = 0.01,
-	  .beta1 = 0.9,
-	  .beta2 = 0.99,
-	  .eps = 1e-4,
-	  .weight_decay = 0.1,
-	  .grad_clip = 1e6 },
-	{ .rule = RFL_RULE_ADAMW,
-	  .lr = 0.01,
-	  .beta1 = 0.8,
-	  .beta2 = 0.9,
-	  .eps = 1e-4,
-	  .weight_decay = 0.1,
-	  .grad_clip = 0.05 },
+/* clang-format off */
+static const struct {
+	const char *name;
+	struct rfl_optimizer o;
+} optimizers[] = {
+	{ "sgd with momentum", { .rule = RFL_RULE_SGD, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01 } },
+	{ "sgd with clipping", { .rule = RFL_RULE_SGD, .lr = 0.2, .grad_clip = 0.05 } },
+	{ "adam", { .rule = RFL_RULE_ADAM, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-4, .weight_decay = 0.1, .grad_clip = 1e6 } },
+	{ "adamw with clipping", { .rule = RFL_RULE_ADAMW, .lr = 0.01, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-4, .weight_decay = 0.1, .grad_clip = 0.05 } },
 };
+/* clang-format on */
 
 /* ---- the networks: a convolution, the subject, a linear layer ---- */
 
@@ -85,40 +78,20 @@ struct subject {
 #define UNEVEN             .kernel_h = 3, .kernel_w = 2, .stride_h = 2, .stride_w = 3, .pad_h = 1, .pad_w = 1
 #define CEIL               .kernel_h = 3, .kernel_w = 3, .stride_h = 3, .stride_w = 2, .ceil_mode = true
 
-static int add_equal(struct rfl_net_builder *b, int x)
-{
-	return ADD(x, rfl_chain(b, x, CONV("conv", 8, 3, 1)));
-}
+#define NET(name, output)                                 \
+	static int name(struct rfl_net_builder *b, int x) \
+	{                                                 \
+		return output;                            \
+	}
 
-static int add_itself(struct rfl_net_builder *b, int x)
-{
-	return ADD(x, x);
-}
-
-static int add_per_channel(struct rfl_net_builder *b, int x)
-{
-	return ADD(x, rfl_chain(b, x, AVERAGE("pool", 1), CONV("conv", 8, 1, 1)));
-}
-
-static int mul_equal(struct rfl_net_builder *b, int x)
-{
-	return MUL(rfl_chain(b, x, CONV("conv", 8, 3, 1)), x);
-}
-
-static int mul_itself(struct rfl_net_builder *b, int x)
-{
-	return MUL(x, x);
-}
-
-static int mul_per_channel(struct rfl_net_builder *b, int x)
-{
-	return MUL(x, rfl_chain(b, x, AVERAGE("pool", 1), CONV("conv", 8, 1, 1)));
-}
-
-static int mul_per_channel_first(struct rfl_net_builder *b, int x)
-{
-	return MUL(rfl_chain(b, x, AVERAGE("pool", 1), BIASED("conv", 8, 1, 1)), x);
-}
+/* clang-format off */
+NET(add_equal, ADD(x, rfl_chain(b, x, CONV("conv", 8, 3, 1))))
+NET(add_itself, ADD(x, x))
+NET(add_per_channel, ADD(x, rfl_chain(b, x, AVERAGE("pool", 1), CONV("conv", 8, 1, 1))))
+NET(mul_equal, MUL(rfl_chain(b, x, CONV("conv", 8, 3, 1)), x))
+NET(mul_itself, MUL(x, x))
+NET(mul_per_channel, MUL(x, rfl_chain(b, x, AVERAGE("pool", 1), CONV("conv", 8, 1, 1))))
+NET(mul_per_channel_first, MUL(rfl_chain(b, x, AVERAGE("pool", 1), BIASED("conv", 8, 1, 1)), x))
 
 static int concat_channels(struct rfl_net_builder *b, int x)
 {
@@ -153,11 +126,7 @@ static int residual(struct rfl_net_builder *b, int x)
 }
 
 /* The second operand is the batch norm. */
-static int residual_relu6(struct rfl_net_builder *b, int x)
-{
-	return rfl_chain(b, ADD(x, rfl_chain(b, x, CONV("conv", 8, 3, 1), BATCH_NORM("bn"))),
-			 INPLACE(RFL_OP_RELU6, "relu6"));
-}
+NET(residual_relu6, rfl_chain(b, ADD(x, rfl_chain(b, x, CONV("conv", 8, 3, 1), BATCH_NORM("bn"))), INPLACE(RFL_OP_RELU6, "relu6")))
 
 /* As in MobileNetV2: without an activation after the addition. */
 static int residual_linear(struct rfl_net_builder *b, int x)
@@ -203,10 +172,7 @@ static int norm_read_twice(struct rfl_net_builder *b, int x)
 		   rfl_chain(b, y, STEP(RFL_OP_RELU, "relu2")));
 }
 
-static int conv_read_twice(struct rfl_net_builder *b, int x)
-{
-	return MUL(rfl_chain(b, x, STEP(RFL_OP_RELU, "relu")), x);
-}
+NET(conv_read_twice, MUL(rfl_chain(b, x, STEP(RFL_OP_RELU, "relu")), x))
 
 static int two_adds(struct rfl_net_builder *b, int x)
 {
@@ -237,20 +203,9 @@ static int shuffle(struct rfl_net_builder *b, int x, int64_t groups)
 			 PERMUTE(1, 0, 2, 3), COPY, LIKE(&s));
 }
 
-static int shuffle_2(struct rfl_net_builder *b, int x)
-{
-	return shuffle(b, x, 2);
-}
-
-static int shuffle_4(struct rfl_net_builder *b, int x)
-{
-	return rfl_chain(b, shuffle(b, x, 4), CONV("conv", 4, 1, 1));
-}
-
-static int contiguous(struct rfl_net_builder *b, int x)
-{
-	return rfl_chain(b, x, COPY, RESHAPE(8 * SIDE * SIDE));
-}
+NET(shuffle_2, shuffle(b, x, 2))
+NET(shuffle_4, rfl_chain(b, shuffle(b, x, 4), CONV("conv", 4, 1, 1)))
+NET(contiguous, rfl_chain(b, x, COPY, RESHAPE(8 * SIDE * SIDE)))
 
 /* A unit of ShuffleNetV2. */
 static int shuffle_unit(struct rfl_net_builder *b, int x)
@@ -262,10 +217,7 @@ static int shuffle_unit(struct rfl_net_builder *b, int x)
 	return shuffle(b, rfl_concat(b, parts, 2, 0), 2);
 }
 
-static int half_used(struct rfl_net_builder *b, int x)
-{
-	return rfl_chain(b, shuffle_unit(b, x), SLICE(0, 4, 4, 1), CONV("conv1", 4, 1, 1));
-}
+NET(half_used, rfl_chain(b, shuffle_unit(b, x), SLICE(0, 4, 4, 1), CONV("conv1", 4, 1, 1)))
 
 static int squeeze_excitation(struct rfl_net_builder *b, int x)
 {
@@ -320,8 +272,7 @@ static const struct subject subjects[] = {
 	{ "conv_1x7", CHAIN(CONV_OF("conv", 6, 1, false, WINDOW(1, 7, 1, 0, 3)),
 			    CONV_OF("conv2", 4, 1, false, WINDOW(7, 1, 1, 3, 0))) },
 	{ "linear", CHAIN(FLATTEN(NULL), FC("linear", 16)) },
-	{ "linear_no_bias",
-	  CHAIN(AVERAGE("pool", 2), FLATTEN(NULL), LINEAR("linear", 7, .bias = false)) },
+	{ "linear_no_bias", CHAIN(AVERAGE("pool", 2), FLATTEN(NULL), LINEAR("linear", 7, .bias = false)) },
 	{ "batch_norm", CHAIN(BATCH_NORM("bn")) },
 	{ "batch_norm_after_bias", CHAIN(BIASED("conv", 6, 3, 2), BATCH_NORM("bn")) },
 	{ "relu", ACTIVATION(RELU("relu")) },
@@ -353,8 +304,7 @@ static const struct subject subjects[] = {
 	{ "avg_pool_exclude", CHAIN(POOL_WITH(AVG_POOL, UNEVEN, .exclude_padding = true)) },
 	{ "avg_pool_ceil", CHAIN(POOL_WITH(AVG_POOL, CEIL)) },
 	{ "avg_pool_ceil_padded", CHAIN(POOL_WITH(AVG_POOL, CEIL, .pad_h = 1, .pad_w = 1)) },
-	{ "avg_pool_ceil_exclude",
-	  CHAIN(POOL_WITH(AVG_POOL, CEIL, .pad_h = 1, .exclude_padding = true)) },
+	{ "avg_pool_ceil_exclude", CHAIN(POOL_WITH(AVG_POOL, CEIL, .pad_h = 1, .exclude_padding = true)) },
 	{ "adaptive_1", CHAIN(AVERAGE("pool", 1)) },
 	{ "adaptive_4", CHAIN(AVERAGE("pool", 4)) },
 	{ "adaptive_same", CHAIN(AVERAGE("pool", 8)) },
@@ -371,8 +321,7 @@ static const struct subject subjects[] = {
 	{ "slice_step", CHAIN(SLICE(0, 1, 3, 2)), .may_refuse = true },
 	{ "conv_relu", CHAIN(BIASED("conv", 6, 3, 1), RELU("relu"), MAX_POOL("pool", 2, 2, 0)) },
 	{ "conv_read_twice", .build = conv_read_twice },
-	{ "conv_bn_relu", CHAIN(BATCH_NORM("bn"), RELU("relu"), CONV("conv", 8, 3, 1),
-				BATCH_NORM("bn2"), RELU("relu2"), MAX_POOL("pool", 3, 2, 1)) },
+	{ "conv_bn_relu", CHAIN(BATCH_NORM("bn"), RELU("relu"), CONV("conv", 8, 3, 1), BATCH_NORM("bn2"), RELU("relu2"), MAX_POOL("pool", 3, 2, 1)) },
 	{ "conv_bn_relu6", CHAIN(BATCH_NORM("bn"), INPLACE(RFL_OP_RELU6, "relu6")) },
 	{ "conv_bn_silu", CHAIN(BATCH_NORM("bn"), INPLACE(RFL_OP_SILU, "silu")) },
 	{ "residual", .build = residual },
@@ -389,10 +338,10 @@ static const struct subject subjects[] = {
 	{ "squeeze_excitation", .build = squeeze_excitation },
 	{ "squeeze_excitation_hard", .build = squeeze_excitation_hard },
 	{ "sliced_residual", .build = sliced_residual },
-	{ "linear_relu_linear",
-	  CHAIN(FLATTEN(NULL), FC("fc1", 16), RELU("relu1"), FC("fc2", 12), RELU("relu2")) },
+	{ "linear_relu_linear", CHAIN(FLATTEN(NULL), FC("fc1", 16), RELU("relu1"), FC("fc2", 12), RELU("relu2")) },
 	{ "output_read", .build = output_read, .whole = true },
 };
+/* clang-format on */
 
 static struct rfl_net *net_of(const struct subject *s)
 {
@@ -882,7 +831,7 @@ static void conforms(void **state)
 		r->kinked |= is_kinked(r->net, &r->net->nodes[i]);
 	}
 	r->stage = "opening";
-	open_engine(r, &optimizers[0]);
+	open_engine(r, &optimizers[0].o);
 	set_params(r);
 	r->stage = "training";
 	gradients(r, RFL_ENGINE_TRAIN, 0, 3);
@@ -902,11 +851,11 @@ static void conforms(void **state)
 	traces(r, RFL_ENGINE_EVAL);
 	r->stage = "training after a trace";
 	gradients(r, RFL_ENGINE_TRAIN, 8, 4);
-	expect_score(r);
+	if (!r->failures)
+		expect_score(r);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(optimizers); i++) {
-		r->stage = ((const char *[]){ "sgd with momentum", "sgd with clipping", "adam",
-					      "adamw with clipping" })[i];
-		trains(r, &optimizers[i]);
+		r->stage = optimizers[i].name;
+		trains(r, &optimizers[i].o);
 	}
 	if (r->failures)
 		fail_msg("%s: %d differences", r->name, r->failures);
