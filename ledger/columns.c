@@ -251,7 +251,14 @@ void rfl_facts_apart_add(struct rfl_facts_apart *a, const struct rfl_ledger_row 
 bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i)
 {
 	const enum rfl_ledger_at column = rfl_facts[i].column;
+	size_t id = 0;
 
+	/* the plugin's name contains its engine and the version that it was built against */
+	while (rfl_facts[id].column != RFL_LEDGER_AT_engine_id)
+		id++;
+	if (a->differs[id] &&
+	    (column == RFL_LEDGER_AT_engine || column == RFL_LEDGER_AT_engine_version))
+		return false;
 	return a->differs[i] && column != RFL_LEDGER_AT_env && column != RFL_LEDGER_AT_batch &&
 	       column != RFL_LEDGER_AT_micro_batch;
 }
@@ -281,6 +288,7 @@ static const struct {
 	{ "optimizer", "", "", "" },
 	{ "backend", "", "", "" },
 	{ "engine", "", "", "" },
+	{ "engine_id", "", "", "" },
 	{ "device_name", "", "", "" },
 	{ "data_mode", "", "", "" },
 	{ "data_name", "", "", "" },
