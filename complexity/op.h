@@ -230,6 +230,13 @@ const struct rfl_op_info *rfl_op_info_of(enum rfl_op op);
  * @return the length, like snprintf() */
 int rfl_op_layer_name(const struct rfl_node *node, char *out, size_t size);
 
+#define RFL_MARK_SIZE 520
+
+/** Format the name of a mark: "fwd/conv1" for the pass "fwd". @param node  nnodes: the loss
+ * @return out */
+const char *rfl_mark_name(const char *pass, const struct rfl_net *net, int node,
+			  char out[RFL_MARK_SIZE]);
+
 #define OP(number, row) extern const struct rfl_op_info rfl_op_##row;
 #include "complexity/op/list.inc"
 #undef OP

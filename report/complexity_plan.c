@@ -98,7 +98,12 @@ static void note_plan(struct rfl_table *t, const struct rfl_summary *s, const st
 static enum rfl_rc add_plan(struct rfl_table *t, const struct rfl_complexity *r,
 			    struct rfl_summary *s, int64_t batch, struct rfl_err *err)
 {
-	struct rfl_plan_setup setup = { .batch = batch, .training = r->train, .dropout = true };
+	struct rfl_plan_setup setup = {
+		.batch = batch,
+		.training = r->train,
+		.dropout = true,
+		.auxiliary_weight = r->options.work.count.auxiliary ? 1 : 0,
+	};
 	RFL_AUTOPTR(plan) plan = NULL;
 	enum rfl_dtype dtype;
 	bool masters;

@@ -18,7 +18,7 @@
 #include "machine/terms.h"
 
 /** Increment it whenever a struct below changes; plugins with another number are rejected. */
-#define RFL_ENGINE_ABI 9
+#define RFL_ENGINE_ABI 8
 
 /** Frozen batch norm uses its running statistics in training. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
@@ -132,9 +132,6 @@ struct rfl_engine_ops {
 	const char *name;    /**< "torch" */
 	const char *version; /**< library version that it was built against: "1.13", "2.11" */
 	const char *variant; /**< "cpu", "cu130" */
-	/** Its tensors lie in one block of its own plan: the memory predicted for PyTorch's step
-	 * does not apply. */
-	bool plans_memory;
 
 	/** RFL_OK if this device can be used; RFL_EUNAVAILABLE with the reason and the remedy. */
 	enum rfl_rc (*probe)(enum rfl_device device, struct rfl_err *err);
@@ -163,7 +160,8 @@ struct rfl_engine_ops {
 	 * backward. Does not wait for the device. */
 	enum rfl_rc (*forward)(struct rfl_engine *e, const struct rfl_batch *batch,
 			       struct rfl_err *err);
-	/** Like forward, in any mode, and pass every node's output to fn. */
+	/** Like forward, in any mode, and pass every node's output to fn, but for nodes that the
+	 * engine runs as one. */
 	enum rfl_rc (*forward_traced)(struct rfl_engine *e, const struct rfl_batch *batch,
 				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
 	/** Discard the gradients and free their memory. Call it first in a training step. */
@@ -211,7 +209,9 @@ struct rfl_engine_ops {
 	/** Call fn when each node begins, including the loss: with "fwd/<node>" in forward, in the
 	 * order of the net, and with "bwd/<node>" in backward, in reverse order, for nodes that do
 	 * work there. A node without a module is named after its block and operation
-	 * ("fwd/layer1.0.add"). A node ends at the next call, or at the end of forward or backward.
+	 * ("fwd/layer1.0.add"). Of nodes that the engine runs as one, only the first is reported,
+	 * where the last is in the order. A node ends at the next call, or at the end of forward or
+	 * backward.
 	 * fn runs on the calling thread, and forward or backward returns its failure. If fn is
 	 * NULL, marks are off and cost nothing. NULL member: not supported. */
 	enum rfl_rc (*mark)(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,

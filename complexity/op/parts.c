@@ -27,6 +27,16 @@ int rfl_op_layer_name(const struct rfl_node *node, char *out, size_t size)
 			is_step ? rfl_op_info_of(node->op)->name : "");
 }
 
+const char *rfl_mark_name(const char *pass, const struct rfl_net *net, int node,
+			  char out[RFL_MARK_SIZE])
+{
+	const int len = snprintf(out, RFL_MARK_SIZE, "%s/loss", pass) - (int)strlen("loss");
+
+	if (node < net->nnodes)
+		(void)rfl_op_layer_name(&net->nodes[node], out + len, RFL_MARK_SIZE - (size_t)len);
+	return out;
+}
+
 enum rfl_rc rfl_op_same_shape(struct rfl_op_shapes *s)
 {
 	*s->out = s->in[0];

@@ -12,7 +12,7 @@
 /* What the backward pass knows of a tensor: the gradients that its readers have left. */
 struct gradients {
 	int n;
-	int buffer[RFL_NET_MAX_INPUTS];
+	int buffer[8]; /* more are added up before */
 };
 
 /* What is known of a node while lowering. */
@@ -45,7 +45,7 @@ typedef enum rfl_rc (*lower_fn)(struct lowering *l, int node);
 struct row {
 	enum rfl_op op;
 	lower_fn forward, backward;
-	bool view; /* may share its input's buffer */
+	bool keeps; /* its result has the order of its input, also of a flattened image */
 };
 
 static const struct row *row_of(enum rfl_op op);
@@ -150,11 +150,14 @@ static void share(struct lowering *l, int i)
 {
 	l->v[i].root = input_of(l, i, 0);
 	l->plan->output[i] = l->plan->output[l->v[i].root];
-	if (node_at(l, i)->shape.ndim != 3)
-		l->plan->image[i] = l->plan->image[l->v[i].root];
 }
 
 /* ---- gradients ---- */
+
+/* pending[b] is the number of lists that hold gradient b. A step takes gradients from a list before
+ * it uses them, and may overwrite those that are in no other list. */
+
+static void add_up(struct lowering *l, int node, int most);
 
 /* Leave a gradient for a tensor. */
 static void give(struct lowering *l, int node, int buffer)
@@ -163,6 +166,8 @@ static void give(struct lowering *l, int node, int buffer)
 
 	if (!l->v[root_of(l, node)].grad)
 		return;
+	if (g->n == (int)RFL_ARRAY_LEN(g->buffer))
+		add_up(l, root_of(l, node), 1);
 	g->buffer[g->n++] = buffer;
 	l->pending[buffer]++;
 }
@@ -244,10 +249,11 @@ static enum rfl_rc weighted_forward(struct lowering *l, int last)
 	const int i = l->v[last].start >= 0 ? l->v[last].start : last;
 	const struct rfl_node *x = node_at(l, node_at(l, i)->input[0]);
 
-	if (node_at(l, i)->tied)
-		return refuse(l, i, "the plan has no tied weights");
+	if (node_at(l, i)->tied ||
+	    (node_at(l, i)->op == RFL_OP_LINEAR && node_at(l, i)->attr.linear.transposed))
+		return refuse(l, i, "a plan does not support tied or transposed weights");
 	if (x->shape.ndim != (node_at(l, i)->op == RFL_OP_CONV2D ? 3 : 1))
-		return refuse(l, i, "a plan has images and vectors of features, not sequences");
+		return refuse(l, i, "a plan does not support sequences");
 	(void)forward_step(l, weighted(l, i), i, last);
 	return RFL_OK;
 }
@@ -309,7 +315,7 @@ static enum rfl_rc norm_forward(struct lowering *l, int last)
 	int s;
 
 	if (node_at(l, i)->shape.ndim != 3)
-		return refuse(l, i, "a plan has batch norm of images only");
+		return refuse(l, i, "a plan supports batch norm of images only");
 	s = forward_step(l, RFL_PLAN_NORM, i, last);
 	if (l->v[last].residual >= 0)
 		read_value(l, s, RFL_PLAN_OTHER, l->v[last].residual);
@@ -447,13 +453,32 @@ static enum rfl_rc dropout_backward(struct lowering *l, int i)
 	return RFL_OK;
 }
 
+/* Whether a vector lies in memory in another order than its own. */
+static bool is_flat_image(const struct lowering *l, int i)
+{
+	const struct rfl_shape *image = rfl_plan_image(l->net, i);
+
+	return image->ndim != node_at(l, i)->shape.ndim && image->dim[0] != rfl_shape_numel(image);
+}
+
+/* Operations on two tensors need both in the same order. */
+static enum rfl_rc check_order(const struct lowering *l, int i)
+{
+	for (int j = 0; j < node_at(l, i)->ninputs; j++)
+		if (is_flat_image(l, node_at(l, i)->input[j]))
+			return refuse(l, i, "a plan does not support this on a flattened image");
+	return RFL_OK;
+}
+
 static enum rfl_rc add_forward(struct lowering *l, int i)
 {
 	int s;
 
+	if (check_order(l, i) != RFL_OK)
+		return RFL_EUNSUPPORTED;
 	if (elements(l, node_at(l, i)->input[0]) != elements(l, i) ||
 	    elements(l, node_at(l, i)->input[1]) != elements(l, i))
-		return refuse(l, i, "a plan adds tensors of equal shape only");
+		return refuse(l, i, "a plan supports the addition of equal shapes only");
 	s = forward_step(l, RFL_PLAN_ADD, i, i);
 	read_value(l, s, RFL_PLAN_OTHER, node_at(l, i)->input[1]);
 	return RFL_OK;
@@ -494,9 +519,11 @@ static enum rfl_rc multiply_forward(struct lowering *l, int i)
 	const int factor = factor_of(l, i);
 	int s;
 
+	if (check_order(l, i) != RFL_OK)
+		return RFL_EUNSUPPORTED;
 	if (factor == -2)
 		return refuse(l, i,
-			      "a plan multiplies tensors of equal shape, or an image by a "
+			      "a plan supports products of equal shapes, and of an image and a "
 			      "factor per channel");
 	s = forward_step(l, RFL_PLAN_MULTIPLY, i, i);
 	read_value(l, s, RFL_PLAN_X, node_at(l, i)->input[factor == 0 ? 1 : 0]);
@@ -538,7 +565,9 @@ static enum rfl_rc pool_forward(struct lowering *l, int i)
 
 	if (in->ndim != 3 || (node->op == RFL_OP_MEAN &&
 			      (node->attr.reduce.first != 1 || node->attr.reduce.count != 2)))
-		return refuse(l, i, "a plan averages over the height and width of an image only");
+		return refuse(
+			l, i,
+			"a plan supports averages over the height and width of an image only");
 	if (node->op != RFL_OP_MAX_POOL && node->op != RFL_OP_AVG_POOL &&
 	    rfl_shape_numel(in) == rfl_shape_numel(&node->shape)) {
 		share(l, i);
@@ -581,7 +610,7 @@ static enum rfl_rc view_forward(struct lowering *l, int i)
 		return RFL_OK;
 	}
 	if (node->op == RFL_OP_PERMUTE || (!flat && !same))
-		return refuse(l, i, "a plan reshapes images to vectors only");
+		return refuse(l, i, "a plan supports reshaping only of images to vectors");
 	share(l, i);
 	return RFL_OK;
 }
@@ -608,8 +637,10 @@ static enum rfl_rc concat_forward(struct lowering *l, int i)
 	const struct rfl_node *node = node_at(l, i);
 	int64_t at = 0;
 
+	if (check_order(l, i) != RFL_OK)
+		return RFL_EUNSUPPORTED;
 	if (node->attr.concat.dim != 0 || (node->shape.ndim != 3 && node->shape.ndim != 1))
-		return refuse(l, i, "a plan concatenates channels only");
+		return refuse(l, i, "a plan supports concatenation of channels only");
 	for (int j = 0; j < node->ninputs; j++) {
 		const int64_t columns = node_at(l, node->input[j])->shape.dim[0];
 		int s = 0;
@@ -673,7 +704,7 @@ static enum rfl_rc slice_forward(struct lowering *l, int i)
 	int s;
 
 	if (slice->dim != 0 || slice->step != 1 || node_at(l, i)->shape.ndim != 3)
-		return refuse(l, i, "a plan slices channels only");
+		return refuse(l, i, "a plan supports slices of channels only");
 	s = forward_step(l, RFL_PLAN_COLUMNS, i, i);
 	step_at(l, s)->columns = slice->length;
 	step_at(l, s)->from = slice->start;
@@ -694,9 +725,9 @@ static enum rfl_rc slice_backward(struct lowering *l, int i)
 
 /* ---- the table ---- */
 
-#define ELEMENTWISE(op_)                                                     \
-	{                                                                    \
-		RFL_OP_##op_, activation_forward, activation_backward, false \
+#define ELEMENTWISE(op_)                                                    \
+	{                                                                   \
+		RFL_OP_##op_, activation_forward, activation_backward, true \
 	}
 
 static const struct row rows[] = {
@@ -719,8 +750,8 @@ static const struct row rows[] = {
 	{ RFL_OP_MUL, multiply_forward, multiply_backward, false },
 	{ RFL_OP_MAX_POOL, pool_forward, pool_backward, false },
 	{ RFL_OP_AVG_POOL, pool_forward, pool_backward, false },
-	{ RFL_OP_ADAPTIVE_AVG_POOL, pool_forward, pool_backward, true },
-	{ RFL_OP_MEAN, pool_forward, pool_backward, true },
+	{ RFL_OP_ADAPTIVE_AVG_POOL, pool_forward, pool_backward, false },
+	{ RFL_OP_MEAN, pool_forward, pool_backward, false },
 	{ RFL_OP_FLATTEN, view_forward, shuffle_backward, true },
 	{ RFL_OP_RESHAPE, view_forward, shuffle_backward, true },
 	{ RFL_OP_PERMUTE, view_forward, shuffle_backward, true },
@@ -741,7 +772,7 @@ const char *rfl_plan_unsupported(enum rfl_op op)
 {
 	if (op == RFL_OP_INPUT || op == RFL_OP_CROSS_ENTROPY || row_of(op))
 		return NULL;
-	return "the planned engine does not implement it";
+	return "the planned engine does not support it";
 }
 
 /* ---- what is fused ---- */
@@ -802,6 +833,15 @@ static void fuse_addition(struct lowering *l, int i)
 	l->v[add].residual = other;
 }
 
+/* {c, h, w} as {g, c / g, h, w}, and the same afterwards */
+static bool is_shuffle(const struct rfl_shape *in, const struct rfl_shape *split,
+		       const struct rfl_shape *out)
+{
+	return in->ndim == 3 && split->dim[0] * split->dim[1] == in->dim[0] &&
+	       split->dim[2] == in->dim[1] && split->dim[3] == in->dim[2] && out->ndim == 3 &&
+	       memcmp(in->dim, out->dim, 3 * sizeof(*in->dim)) == 0;
+}
+
 /* reshape {g, channels / g, h, w}, permute {1, 0, 2, 3}, perhaps contiguous, reshape to channels */
 static void fuse_shuffle(struct lowering *l, int i)
 {
@@ -818,7 +858,8 @@ static void fuse_shuffle(struct lowering *l, int i)
 	end = next_of(l, c < 0 ? p : c, RFL_OP_RESHAPE);
 	if (end < 0)
 		end = next_of(l, c < 0 ? p : c, RFL_OP_FLATTEN);
-	if (end < 0 || node_at(l, end)->shape.ndim != 3)
+	if (end < 0 ||
+	    !is_shuffle(&node_at(l, node->input[0])->shape, &node->shape, &node_at(l, end)->shape))
 		return;
 	join(l, i, p, end);
 	if (c >= 0)
@@ -909,7 +950,6 @@ static enum rfl_rc lower_forward(struct lowering *l)
 		const struct row *row = row_at(l, i);
 
 		l->plan->output[i] = -1;
-		l->plan->image[i] = net->nodes[i].shape;
 		if (!has_step(l, i))
 			continue;
 		if (net->nodes[i].op == RFL_OP_INPUT)
@@ -921,6 +961,9 @@ static enum rfl_rc lower_forward(struct lowering *l)
 	}
 	if (rc != RFL_OK)
 		return rc;
+	if (is_flat_image(l, net->output))
+		return refuse(l, net->output,
+			      "a plan does not support a flattened image as logits");
 	for (int i = 0; i < net->nnodes; i++)
 		if (has_step(l, i) && net->nodes[i].auxiliary && l->v[i].readers == 0)
 			add_loss(l, i, l->plan->setup.auxiliary_weight);
@@ -968,12 +1011,11 @@ enum rfl_rc rfl_plan_new(const struct rfl_net *net, const struct rfl_plan_setup 
 
 	*plan = (struct rfl_plan){ .net = net, .setup = *setup, .arena = arena };
 	plan->output = rfl_arena_array(arena, n, sizeof(*plan->output));
-	plan->image = rfl_arena_array(arena, n, sizeof(*plan->image));
 	l.v = rfl_alloc_array(n, sizeof(*l.v));
 	if (net->ninputs != 1 || net->nodes[0].shape.ndim != 3 || net->loss != RFL_LOSS_FUSED)
 		rc = rfl_fail(err, RFL_EUNSUPPORTED, 0,
-			      "%s: the planned engine has networks that classify images; use "
-			      "--engine torch",
+			      "%s: the planned engine supports only networks that classify images; "
+			      "use --engine torch",
 			      net->model);
 	else
 		rc = RFL_OK;
@@ -996,6 +1038,21 @@ enum rfl_rc rfl_plan_new(const struct rfl_net *net, const struct rfl_plan_setup 
 
 /* ---- facts of nodes ---- */
 
+const struct rfl_shape *rfl_plan_image(const struct rfl_net *net, int node)
+{
+	const struct rfl_node *n = &net->nodes[node], *in = n;
+	const struct row *row = row_of(n->op);
+
+	/* back through what passes on its input's order */
+	while (n->shape.ndim == 1 && row && row->keeps && in->ninputs == 1) {
+		in = &net->nodes[in->input[0]];
+		if (in->shape.ndim == 3)
+			return &in->shape;
+		row = row_of(in->op);
+	}
+	return &n->shape;
+}
+
 int rfl_plan_param(const struct rfl_net *net, int node, enum rfl_param_kind kind)
 {
 	const struct rfl_node *n = &net->nodes[node];
@@ -1008,7 +1065,7 @@ int rfl_plan_param(const struct rfl_net *net, int node, enum rfl_param_kind kind
 
 void rfl_plan_matrix(const struct rfl_plan *plan, int node, int64_t *ret_rows, int64_t *columns)
 {
-	const struct rfl_shape *s = &plan->image[node];
+	const struct rfl_shape *s = rfl_plan_image(plan->net, node);
 
 	*columns = s->dim[0];
 	*ret_rows = plan->setup.batch * (rfl_shape_numel(s) / s->dim[0]);

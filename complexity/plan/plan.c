@@ -150,37 +150,38 @@ void rfl_plan_place(struct rfl_plan *plan)
 void rfl_plan_traffic(const struct rfl_plan *plan, const struct rfl_plan_step *step, int64_t *read,
 		      int64_t *written)
 {
-	const struct rfl_node *node =
-		step->node < plan->net->nnodes ? &plan->net->nodes[step->node] : NULL;
+	const struct rfl_net *net = plan->net;
+	const struct rfl_node *node = step->node < net->nnodes ? &net->nodes[step->node] : NULL;
+	const bool owns = step->op == RFL_PLAN_CONV || step->op == RFL_PLAN_LINEAR ||
+			  step->op == RFL_PLAN_NORM;
 	int64_t size[RFL_PLAN_SLOTS], weights = 0;
 
 	for (int i = 0; i < RFL_PLAN_SLOTS; i++)
 		size[i] = rfl_plan_size(plan, step, (enum rfl_plan_slot)i);
-	for (int j = 0; node && j < node->nparams; j++)
-		if (!rfl_param_is_buffer(plan->net->params[node->param[j]].kind))
-			weights += 4 * plan->net->params[node->param[j]].numel;
+	for (int j = 0; owns && j < node->nparams; j++)
+		if (!rfl_param_is_buffer(net->params[node->param[j]].kind))
+			weights += 4 * net->params[node->param[j]].numel;
 	*read = size[RFL_PLAN_X] + size[RFL_PLAN_OTHER] + size[RFL_PLAN_DY] + size[RFL_PLAN_DY2];
 	*written = size[RFL_PLAN_DX] + size[RFL_PLAN_DOTHER] + size[RFL_PLAN_DWEIGHT] +
 		   size[RFL_PLAN_DBIAS];
 	if (step->pass == RFL_PLAN_FORWARD) {
-		*read += step->op == RFL_PLAN_INPUT ? size[RFL_PLAN_Y] : weights;
+		*read += weights;
 		*written += size[RFL_PLAN_Y] + size[RFL_PLAN_MASK] + size[RFL_PLAN_SAVED];
 	} else {
 		*read += size[RFL_PLAN_Y] + size[RFL_PLAN_MASK] + size[RFL_PLAN_SAVED];
 		if (step->pass == RFL_PLAN_DGRAD)
 			*read += weights;
 	}
+	if (step->op == RFL_PLAN_INPUT) /* float32 */
+		*read = size[RFL_PLAN_Y] / plan->setup.value_bytes * 4;
 	if (step->op == RFL_PLAN_COLUMNS) { /* only some channels */
-		const enum rfl_plan_slot to =
-			step->pass == RFL_PLAN_FORWARD ? RFL_PLAN_Y : RFL_PLAN_DX;
 		int64_t rows, columns;
 
-		rfl_plan_matrix(plan, step->pass == RFL_PLAN_FORWARD ? step->node : node->input[0],
-				&rows, &columns);
+		rfl_plan_matrix(plan, step->node, &rows, &columns);
 		*written = rows * step->columns * plan->setup.value_bytes;
 		*read = *written * (step->add ? 2 : 1);
 		if (step->zero)
-			*written = size[to];
+			*written += size[RFL_PLAN_DX];
 	}
 	if (step->op != RFL_PLAN_NORM)
 		return;

@@ -4,13 +4,17 @@
  * without any library; an engine asks for its own memory per step (workspaces, scratch) before the
  * tensors are placed.
  *
- * Images are samples x height x width x channels (NHWC). A view of a tensor (flatten, a pooling
- * that changes nothing) shares its buffer. Several nodes become one step where a library or a loop
- * can do them in one pass over memory: batch norm, then ReLU or ReLU6 batch norm, then the addition
- * of another tensor, then perhaps ReLU convolution or linear, then ReLU (without batch norm
- * between) the sum of two gradients, into the backward pass of a batch norm The backward pass
- * visits the steps in reverse; a tensor lives until its last reader in either pass. A gradient that
- * nobody else needs is overwritten in place.
+ * Images are samples x height x width x channels (NHWC), also when they are flattened to a vector.
+ * A view of a tensor (flatten, a pooling that changes nothing) shares its buffer.
+ *
+ * Several nodes become one step where a library or a loop can do them in one pass over memory:
+ *
+ * - batch norm, then perhaps the addition of another tensor, then perhaps ReLU or ReLU6;
+ * - convolution or linear, then ReLU;
+ * - the sum of two gradients, then the backward pass of batch norm.
+ *
+ * The backward pass visits the steps in reverse. A tensor lives until its last reader in either
+ * pass. A gradient that nobody else needs is overwritten in place.
  */
 #ifndef RFL_COMPLEXITY_PLAN_H
 #define RFL_COMPLEXITY_PLAN_H
@@ -102,9 +106,7 @@ struct rfl_plan {
 	struct rfl_plan_step *steps;
 	int nbuffers;
 	struct rfl_plan_buffer *buffers;
-	/** Per node, its output; -1: none. The shape in memory is that of `image`. */
-	int *output;
-	struct rfl_shape *image;
+	int *output;        /**< per node: the buffer of its output; -1: none */
 	int64_t bytes;      /**< of the block; after rfl_plan_place() */
 	int64_t live_bytes; /**< the largest sum of buffers that are needed at once */
 	struct rfl_arena *arena;
@@ -139,6 +141,10 @@ int64_t rfl_plan_size(const struct rfl_plan *plan, const struct rfl_plan_step *s
  * in a cache twice where the step passes over it twice (batch norm). */
 void rfl_plan_traffic(const struct rfl_plan *plan, const struct rfl_plan_step *step, int64_t *read,
 		      int64_t *written);
+
+/** The shape of a node's output in memory: that of the image of which it is the flattened form, or
+ * its own. */
+const struct rfl_shape *rfl_plan_image(const struct rfl_net *net, int node);
 
 /** Rows and columns of a buffer with the shape of a node's output: samples x height x width, and
  * channels. */

@@ -87,8 +87,7 @@ static int node_of(const struct rfl_net *net, const struct event *e, int last)
 	return -1;
 }
 
-/* Write the timeline, and find the largest allocation and the last one of each phase.
- * @param m  the prediction; NULL: none */
+/* Write the timeline, and find the largest allocation and the last one of each phase. */
 static void describe(const struct recorder *r, const struct rfl_memory *m,
 		     struct rfl_allocated *ret, struct rfl_buf *csv)
 {
@@ -103,7 +102,7 @@ static void describe(const struct recorder *r, const struct rfl_memory *m,
 	for (size_t i = 0; i < r->n; i++) {
 		const struct event *e = &r->events[i];
 		const enum rfl_phase phase = phase_of(e);
-		int64_t predicted = m ? m->phase_peak[phase] : 0;
+		int64_t predicted = m->phase_peak[phase];
 		char number[4][RFL_NUM_MAX] = { "" };
 		const char *fields[] = { number[0],   rfl_phase_names[phase],
 					 layer_of(e), number[1],
@@ -113,7 +112,7 @@ static void describe(const struct recorder *r, const struct rfl_memory *m,
 			if (i == 0 || phase_of(e - 1) != phase) /* the neighbour of the first */
 				node = phase == RFL_PHASE_FORWARD ? net->nnodes : 0;
 			node = node_of(net, e, node);
-			predicted = node < 0 || !m ? 0 : m->node_peak[phase][node];
+			predicted = node < 0 ? 0 : m->node_peak[phase][node];
 		}
 		(void)snprintf(number[0], sizeof(number[0]), "%zu", i);
 		(void)rfl_num_exact(e->bytes, number[1]);
@@ -150,7 +149,7 @@ enum rfl_rc rfl_allocated_run(const struct rfl_counted_config *config,
 				"--profile-memory",
 				ops->name);
 	how.detail = ops->mark ? RFL_DETAIL_LAYER : RFL_DETAIL_PHASE;
-	if (!ops->plans_memory && (rc = rfl_memory_new(parts->net, options, &memory, err)))
+	if ((rc = rfl_memory_new(parts->net, options, &memory, err)))
 		return rc;
 	r.arena = rfl_arena_new();
 	rc = ops->watch_memory(parts->engine, true, err);

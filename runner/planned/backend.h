@@ -13,8 +13,7 @@ struct rfl_backend;
 /** A plan with its memory, ready to run. */
 struct rfl_session;
 
-/** The name of the library ("oneDNN"), and the version that is loaded. */
-extern const char rfl_backend_library[];
+/** The version of the library that is loaded. */
 const char *rfl_backend_version(void);
 
 /** RFL_OK, or RFL_EUNAVAILABLE with the reason and the fix. */

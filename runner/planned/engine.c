@@ -1,6 +1,6 @@
 /*
  * engine.c - the planned engine: executes a net as a plan (complexity/plan/plan.h) made once per
- * batch size and mode, on the library of its back end (backend.h). Nothing is allocated in a step.
+ * batch size and mode, on the library of its back end (backend.h).
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,17 +22,22 @@ struct rfl_engine {
 	enum rfl_engine_mode mode;
 	struct rfl_backend *backend;
 	struct rfl_session *sessions[SLOTS];
-	struct rfl_session *last; /* that of the last forward pass; NULL: none, or traced */
+	struct rfl_session *last; /* that of the last forward pass; NULL: none */
 	struct rfl_session_call call;
-	bool can_backward, has_grads, summed;
+	bool can_backward;
+	/* Gradients exist, until zero_grad; they are in the sums; backward has run since the last
+	 * step. */
+	bool has_grads, summed, fresh;
 	int64_t updates;  /* t of Adam */
 	int64_t forwards; /* counter of dropout */
 	int64_t saved_updates, saved_forwards;
 	double loss; /* NaN: none */
 	struct rfl_score score;
 	int64_t peak;
-	rfl_engine_mark_fn mark;
+	rfl_engine_mark_fn mark; /* NULL: off */
 	void *mark_ctx;
+	struct rfl_arena *mark_names; /* owns the names: per node, then of the loss */
+	const char **marks[2];        /* of forward and backward */
 	double *clocks;
 	int64_t nclocks;
 };
@@ -90,6 +95,7 @@ static void close_engine(struct rfl_engine *e)
 	for (int i = 0; i < SLOTS; i++)
 		rfl_session_free(e->sessions[i]);
 	rfl_backend_close(e->backend);
+	rfl_arena_free(e->mark_names);
 	free(e->clocks);
 	free(e);
 }
@@ -128,15 +134,27 @@ static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engin
 
 /* ---- plans ---- */
 
+/* Forget the results of the last forward pass. */
+static void forget_step(struct rfl_engine *e)
+{
+	e->last = NULL;
+	e->can_backward = false;
+	e->loss = NAN;
+}
+
+static void forget_gradients(struct rfl_engine *e)
+{
+	e->has_grads = e->summed = e->fresh = false;
+}
+
 static void drop_sessions(struct rfl_engine *e)
 {
 	for (int i = 0; i < SLOTS; i++) {
 		rfl_session_free(e->sessions[i]);
 		e->sessions[i] = NULL;
 	}
-	e->last = NULL;
-	e->can_backward = e->has_grads = e->summed = false;
-	e->loss = NAN;
+	forget_step(e);
+	forget_gradients(e);
 }
 
 /* Bytes in use; also notes the peak. */
@@ -181,6 +199,7 @@ static enum rfl_rc session_of(struct rfl_engine *e, int64_t n, bool unfused,
 	rc = rfl_plan_new(e->net, &setup, &plan, err);
 	if (rc == RFL_OK)
 		rc = rfl_session_new(e->backend, plan, at, err);
+	(void)bytes_in_use(e);
 	*ret = *at;
 	return rc;
 }
@@ -204,22 +223,9 @@ static enum rfl_rc check_batch(const struct rfl_engine *e, const struct rfl_batc
 	return RFL_OK;
 }
 
-#define MARK_SIZE 520
-
-static enum rfl_rc mark_node(struct rfl_engine *e, const char *pass, int node, struct rfl_err *err)
-{
-	char name[MARK_SIZE];
-	const int len = snprintf(name, sizeof(name), "%s/loss", pass) - (int)strlen("loss");
-
-	if (node < e->net->nnodes)
-		(void)rfl_op_layer_name(&e->net->nodes[node], name + len,
-					sizeof(name) - (size_t)len);
-	return e->mark(name, e->mark_ctx, err);
-}
-
 /* Run the steps from `from` to before `to`. */
 static enum rfl_rc run_steps(struct rfl_engine *e, struct rfl_session *s, int from, int to,
-			     const char *pass, struct rfl_err *err)
+			     struct rfl_err *err)
 {
 	const struct rfl_plan_step *steps = rfl_session_plan(s)->steps;
 	enum rfl_rc rc = RFL_OK;
@@ -227,7 +233,7 @@ static enum rfl_rc run_steps(struct rfl_engine *e, struct rfl_session *s, int fr
 
 	for (int i = from; i < to && rc == RFL_OK; i++) {
 		if (e->mark && steps[i].node != marked)
-			rc = mark_node(e, pass, steps[i].node, err);
+			rc = e->mark(e->marks[from > 0][steps[i].node], e->mark_ctx, err);
 		marked = steps[i].node;
 		if (rc == RFL_OK)
 			rc = rfl_session_run(s, i, &e->call, err);
@@ -276,8 +282,7 @@ static enum rfl_rc forward_traced(struct rfl_engine *e, const struct rfl_batch *
 	struct rfl_session *s = NULL;
 	enum rfl_rc rc = check_batch(e, batch, &why);
 
-	e->can_backward = false;
-	e->loss = NAN;
+	forget_step(e);
 	if (rc == RFL_OK)
 		rc = save_gradients(e, &why);
 	if (rc == RFL_OK)
@@ -285,7 +290,7 @@ static enum rfl_rc forward_traced(struct rfl_engine *e, const struct rfl_batch *
 	if (rc == RFL_OK) {
 		e->call = (struct rfl_session_call){ .batch = batch,
 						     .counter = (uint64_t)e->forwards++ };
-		rc = run_steps(e, s, 0, rfl_session_plan(s)->nforward, "fwd", &why);
+		rc = run_steps(e, s, 0, rfl_session_plan(s)->nforward, &why);
 	}
 	if (rc == RFL_OK && fn)
 		rc = trace(e, s, fn, ctx, &why);
@@ -310,7 +315,7 @@ static enum rfl_rc forward(struct rfl_engine *e, const struct rfl_batch *batch, 
 static enum rfl_rc zero_grad(struct rfl_engine *e, struct rfl_err *err)
 {
 	(void)err;
-	e->has_grads = e->summed = false;
+	forget_gradients(e);
 	return RFL_OK;
 }
 
@@ -326,17 +331,17 @@ static enum rfl_rc backward(struct rfl_engine *e, const struct rfl_backward *how
 				"planned: backward needs forward in a training mode; run it first");
 	e->can_backward = false;
 	rfl_session_scale_loss(s, how ? how->weight : 1);
-	rc = e->mark ? mark_node(e, "bwd", e->net->nnodes, &why) : RFL_OK;
+	rc = e->mark ? e->mark(e->marks[1][e->net->nnodes], e->mark_ctx, &why) : RFL_OK;
 	if (rc == RFL_OK)
 		rc = run_steps(e, s, rfl_session_plan(s)->nforward, rfl_session_plan(s)->nsteps,
-			       "bwd", &why);
+			       &why);
 	if (rc == RFL_OK && (e->summed || (how && !how->last))) {
 		rc = rfl_session_accumulate(s, !e->summed, &why);
-		e->summed = true;
+		e->summed |= rc == RFL_OK;
 	}
 	if (rc != RFL_OK)
 		return prefixed(err, &why);
-	e->has_grads = true;
+	e->has_grads = e->fresh = true;
 	return RFL_OK;
 }
 
@@ -344,13 +349,15 @@ static enum rfl_rc step(struct rfl_engine *e, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
 
-	if (!e->has_grads || !e->sessions[FOR_TRAINING])
+	if (!e->fresh)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"planned: step needs gradients; run backward first");
 	if (rfl_session_update(e->sessions[FOR_TRAINING], &e->config.optimizer, e->updates + 1,
 			       e->summed, &why) != RFL_OK)
 		return prefixed(err, &why);
 	e->updates++;
+	e->fresh = false;
+	(void)bytes_in_use(e);
 	return RFL_OK;
 }
 
@@ -390,6 +397,18 @@ static const char *optimizer_kernels(struct rfl_engine *e)
 static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, struct rfl_err *err)
 {
 	(void)err;
+	rfl_arena_free(e->mark_names);
+	e->mark_names = fn ? rfl_arena_new() : NULL;
+	for (int pass = 0; fn && pass < 2; pass++) {
+		const size_t n = (size_t)e->net->nnodes + 1;
+		char name[RFL_MARK_SIZE];
+
+		e->marks[pass] = rfl_arena_array(e->mark_names, n, sizeof(*e->marks[pass]));
+		for (int i = 0; i <= e->net->nnodes; i++)
+			e->marks[pass][i] = rfl_arena_printf(
+				e->mark_names, "%s",
+				rfl_mark_name(pass ? "bwd" : "fwd", e->net, i, name));
+	}
 	e->mark = fn;
 	e->mark_ctx = ctx;
 	return RFL_OK;
@@ -399,7 +418,7 @@ static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, 
 
 static enum rfl_rc loss(struct rfl_engine *e, double *ret, struct rfl_err *err)
 {
-	if (isnan(e->loss) && !e->last)
+	if (!e->last)
 		return rfl_fail(err, RFL_EINVAL, 0, "planned: no loss; run forward first");
 	*ret = e->loss;
 	return RFL_OK;
@@ -453,7 +472,7 @@ static enum rfl_rc get_grad(struct rfl_engine *e, int param, float *out, int64_t
 	if (rc == RFL_OK && rfl_param_is_buffer(e->net->params[param].kind))
 		rc = rfl_fail(err, RFL_EINVAL, 0, "planned: %s: is a buffer and has no gradient",
 			      e->net->params[param].name);
-	if (rc == RFL_OK && (!e->has_grads || !e->sessions[FOR_TRAINING]))
+	if (rc == RFL_OK && !e->fresh)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "planned: %s: gradients exist only between backward and step",
 			      e->net->params[param].name);
@@ -497,14 +516,8 @@ static enum rfl_rc reset_memory(struct rfl_engine *e, struct rfl_err *err)
 {
 	(void)err;
 	e->peak = 0;
+	(void)bytes_in_use(e);
 	return RFL_OK;
-}
-
-/* The blocks of a plan are known without counting. */
-static enum rfl_rc watch_memory(struct rfl_engine *e, bool on, struct rfl_err *err)
-{
-	(void)on;
-	return reset_memory(e, err);
 }
 
 static enum rfl_rc reserve_events(struct rfl_engine *e, int64_t n, struct rfl_err *err)
@@ -551,16 +564,13 @@ static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
 	bool replan = false;
 	const enum rfl_rc rc = rfl_backend_restore(e->backend, &replan, err);
 
-	if (rc != RFL_OK)
-		return rc;
 	if (replan)
 		drop_sessions(e);
+	forget_step(e);
+	forget_gradients(e);
 	e->updates = e->saved_updates;
 	e->forwards = e->saved_forwards;
-	e->last = NULL;
-	e->can_backward = false;
-	e->loss = NAN;
-	return zero_grad(e, err);
+	return rc;
 }
 
 /* Pass one part of a parameter through PyTorch's order. */
@@ -570,7 +580,7 @@ static enum rfl_rc visit_part(struct rfl_engine *e, bool load, int param, enum r
 	static const char *const suffixes[] = { "", ":mean", ":square" };
 	const struct rfl_param *p = &e->net->params[param];
 	RFL_AUTOFREE float *values = rfl_try_array((size_t)p->numel, sizeof(*values));
-	char name[MARK_SIZE];
+	char name[RFL_MARK_SIZE];
 	enum rfl_rc rc;
 
 	(void)snprintf(name, sizeof(name), "%s%s", p->name, suffixes[part]);
@@ -589,8 +599,10 @@ static enum rfl_rc visit_state(struct rfl_engine *e, bool load, rfl_engine_state
 {
 	enum rfl_rc rc = rfl_backend_make_state(e->backend, &e->config.optimizer, err);
 
-	if (load)
-		(void)zero_grad(e, err);
+	if (load) {
+		forget_step(e);
+		forget_gradients(e);
+	}
 	for (int i = 0; i < e->net->nparams && rc == RFL_OK; i++) {
 		const bool buffer = rfl_param_is_buffer(e->net->params[i].kind);
 
@@ -611,7 +623,6 @@ static const struct rfl_engine_ops planned_ops = {
 	.name = "planned",
 	.version = RFL_PLANNED_VERSION,
 	.variant = RFL_PLANNED_VARIANT,
-	.plans_memory = true,
 	.probe = rfl_backend_probe,
 	.library_version = rfl_backend_version,
 	.unsupported = unsupported,
@@ -643,7 +654,6 @@ static const struct rfl_engine_ops planned_ops = {
 	.optimizer_kernels = optimizer_kernels,
 	.score = score,
 	.visit_state = visit_state,
-	.watch_memory = watch_memory,
 };
 
 extern RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);

@@ -412,12 +412,12 @@ struct draw {
 	uint8_t *mask;
 };
 
-/* Philox 4x32-10 of Random123, by Salmon, Moraes, Dror and Shaw (2011). The upper half of its
- * counter is 0. */
-static void philox(uint64_t key, uint64_t counter, uint32_t out[4])
+/* Philox 4x32-10 of Random123, by Salmon, Moraes, Dror and Shaw (2011). */
+static void philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4])
 {
 	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-	uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0;
+	uint32_t a = (uint32_t)low, b = (uint32_t)(low >> 32);
+	uint32_t c = (uint32_t)high, d = (uint32_t)(high >> 32);
 
 	for (int round = 0; round < 10; round++) {
 		const uint64_t p = UINT64_C(0xd2511f53) * a, q = UINT64_C(0xcd9e8d57) * c;
@@ -435,7 +435,7 @@ static void philox(uint64_t key, uint64_t counter, uint32_t out[4])
 	out[3] = d;
 }
 
-/* Unit i has output i % 4 of counter + i / 4; parts begin with a multiple of 4. */
+/* Parts begin with a multiple of 4. */
 static void draw(const void *ctx, int64_t first, int64_t end)
 {
 	const struct draw *const k = ctx;
@@ -443,7 +443,7 @@ static void draw(const void *ctx, int64_t first, int64_t end)
 	for (int64_t i = first; i < end; i += 4) {
 		uint32_t out[4];
 
-		philox(k->key, k->counter + (uint64_t)i / 4, out);
+		philox(k->key, (uint64_t)i / 4, k->counter, out);
 		for (int64_t j = 0; j < 4 && i + j < end; j++)
 			k->mask[i + j] = out[j] >= k->threshold;
 	}

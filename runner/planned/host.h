@@ -3,10 +3,10 @@
  * addition and an activation) or what only moves memory. Data is float32 or bfloat16; arithmetic is
  * in float32, sums over more than a row in float64.
  *
- * An image is `rows` x `columns`, row-major: rows are samples x height x width, columns the channels
- * (NHWC). All loops run on the calling thread's OpenMP threads, split rows in the same way, and give
- * the same bits with the same number of threads. Buffers are aligned to 64 bytes and do not overlap
- * unless a comment allows it; a NULL pointer means "none" where a comment says so.
+ * An image is `rows` x `columns`, row-major: rows are samples x height x width, columns the
+ * channels (NHWC). All loops run on the calling thread's OpenMP threads, split rows in the same
+ * way, and give the same bits with the same number of threads. Buffers are aligned to 64 bytes and
+ * do not overlap unless a comment allows it; a NULL pointer means "none" where a comment says so.
  */
 #ifndef RFL_RUNNER_PLANNED_HOST_H
 #define RFL_RUNNER_PLANNED_HOST_H
@@ -30,8 +30,8 @@ enum rfl_host_activation { RFL_HOST_NONE, RFL_HOST_RELU, RFL_HOST_RELU6 };
 
 /* ---- batch norm ---- */
 
-/** y = activation(x * scale + shift + residual), where scale = gamma / sqrt(variance + eps) and shift
- * = beta - mean * scale. */
+/** y = activation(x * scale + shift + residual), where scale = gamma / sqrt(variance + eps) and
+ * shift = beta - mean * scale. */
 struct rfl_host_norm {
 	enum rfl_host_type type;
 	enum rfl_host_activation activation;
@@ -49,24 +49,25 @@ struct rfl_host_norm {
 	/** Written: of the batch (or the running ones), for the backward pass. inverse is 1 /
 	 * sqrt(variance + eps), with the biased variance. */
 	float *mean, *inverse;
-	/** Without `running`: updated with the batch's mean and unbiased variance: r += momentum * (new
+	/** Without `running`: updated with the batch's mean and unbiased variance: r += momentum *
+	 * (new
 	 * - r). NULL: not updated. With it: read. */
 	float *running_mean, *running_variance;
 	void *scratch; /**< rfl_host_norm_scratch() bytes */
 };
 
-/** The gradients of the above. With g = (dy + dy2) * mask: dbeta = sum of g, dgamma = sum of g * (x -
- * mean) * inverse; dx is the gradient of x. */
+/** The gradients of the above. With g = (dy + dy2) * mask: dbeta = sum of g, dgamma = sum of g * (x
+ * - mean) * inverse; dx is the gradient of x. */
 struct rfl_host_norm_gradient {
 	enum rfl_host_type type;
 	int64_t rows;
 	int columns;
 	bool running; /**< the statistics were constants */
 	const void *x;
-	const void *dy, *dy2;    /**< dy2 may be NULL: 0 */
-	const uint8_t *mask;     /**< may be NULL: 1 */
-	void *g;                 /**< written: g, the gradient of the residual; may be NULL, dy or dy2 */
-	void *dx;                /**< may be dy or dy2, but not g */
+	const void *dy, *dy2; /**< dy2 may be NULL: 0 */
+	const uint8_t *mask;  /**< may be NULL: 1 */
+	void *g;  /**< written: g, the gradient of the residual; may be NULL, dy or dy2 */
+	void *dx; /**< may be dy or dy2, but not g, and NULL: not needed */
 	const float *gamma, *mean, *inverse;
 	float *dgamma, *dbeta;
 	void *scratch;
@@ -104,8 +105,8 @@ void rfl_host_multiply(enum rfl_host_type type, int64_t n, const void *a, const 
 void rfl_host_scale_rows(enum rfl_host_type type, int64_t samples, int64_t rows, int columns,
 			 const void *x, const void *factor, void *y);
 /** The gradient of factor: d[s, c] = sum over r of x[s, r, c] * dy[s, r, c]. */
-void rfl_host_scale_rows_gradient(enum rfl_host_type type, int64_t samples, int64_t rows, int columns,
-				  const void *x, const void *dy, void *d);
+void rfl_host_scale_rows_gradient(enum rfl_host_type type, int64_t samples, int64_t rows,
+				  int columns, const void *x, const void *dy, void *d);
 
 /* ---- pooling ---- */
 
@@ -114,9 +115,9 @@ struct rfl_host_average {
 	enum rfl_host_type type;
 	int64_t samples, columns;
 	int64_t in[2], out[2]; /**< heights and widths */
-	/** 0: adaptive: output position o covers the inputs [floor(o * in / out), ceil((o + 1) * in /
-	 * out)). Otherwise the last window may end outside the padded image; the part of it there does
-	 * not count. */
+	/** 0: adaptive: output position o covers the inputs [floor(o * in / out), ceil((o + 1) * in
+	 * / out)). Otherwise the last window may end outside the padded image; the part of it there
+	 * does not count. */
 	int64_t kernel[2], stride[2], pad[2];
 	bool exclude_padding;
 	const void *x; /**< the images; for the gradient, that of the averages */
@@ -150,9 +151,10 @@ void rfl_host_input(const struct rfl_batch *batch, int64_t channels, int64_t hei
 /* ---- dropout ---- */
 
 /** y = x * keep / (1 - probability), where keep is 1 with probability 1 - probability, from a
- * counter-based generator (Philox 4x32-10 of the key and the element's index), the same with any
- * number of threads. A unit is an element, or a sample of n / units elements (stochastic depth).
- * y may be x. @param mask  written: keep, `units` bytes */
+ * counter-based generator, the same with any number of threads: unit i has output i % 4 of Philox
+ * 4x32-10 with the counter i / 4 in its lower and `counter` in its upper half. A unit is an
+ * element, or a sample of n / units elements (stochastic depth). y may be x. @param mask  written:
+ * keep, `units` bytes */
 void rfl_host_dropout(enum rfl_host_type type, int64_t n, int64_t units, double probability,
 		      uint64_t key, uint64_t counter, const void *x, uint8_t *mask, void *y);
 /** dx = dy * keep / (1 - probability); dx may be dy. */
@@ -178,7 +180,8 @@ double rfl_host_cross_entropy(const struct rfl_host_loss *k, int64_t *correct);
 
 struct rfl_host_update {
 	int64_t n;
-	float *p, *mean, *square; /**< square: adam and adamw; mean may be NULL: sgd without momentum */
+	float *p, *mean,
+		*square; /**< square: adam and adamw; mean may be NULL: sgd without momentum */
 	const float *g;
 	float gradient_scale; /**< the gradient is g times this */
 	float lr, weight_decay;

@@ -359,6 +359,7 @@ void rfl_host_norm_gradient(const struct rfl_host_norm_gradient *k)
 #pragma omp for
 		for (int64_t c = 0; c < k->columns; c++)
 			gradient_column(k, &first, c);
-		second_pass(&second, r);
+		if (k->dx)
+			second_pass(&second, r);
 	}
 }

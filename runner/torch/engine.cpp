@@ -7,6 +7,8 @@
  */
 #include "runner/torch/engine.hpp"
 
+#include "complexity/op.h"
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif

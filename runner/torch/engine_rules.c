@@ -6,7 +6,6 @@
 
 #include "base/dl.h"
 #include "base/num.h"
-#include "complexity/op.h"
 
 /* The CPU allocator and the vendors' libraries report lack of memory and missing kernels only in
  * the message text. */
@@ -103,16 +102,6 @@ const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_ca
 }
 
 /* ------------------------------------------------------------------ names and versions */
-
-const char *rfl_mark_name(const char *pass, const struct rfl_net *net, int node,
-			  char out[RFL_MARK_SIZE])
-{
-	const int len = snprintf(out, RFL_MARK_SIZE, "%s/loss", pass) - (int)strlen("loss");
-
-	if (node < net->nnodes)
-		(void)rfl_op_layer_name(&net->nodes[node], out + len, RFL_MARK_SIZE - (size_t)len);
-	return out;
-}
 
 void rfl_loaded_libraries(struct rfl_engine_device *ret)
 {

@@ -54,13 +54,6 @@ const char *rfl_graph_refusal(const struct rfl_graph_facts *f);
 const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_cast cast,
 				       int capability);
 
-#define RFL_MARK_SIZE 520
-
-/** Format the name of a mark: "fwd/conv1" for the pass "fwd". @param node  nnodes: the loss
- * @return out */
-const char *rfl_mark_name(const char *pass, const struct rfl_net *net, int node,
-			  char out[RFL_MARK_SIZE]);
-
 /** Fill in the versions of the libraries that libtorch has loaded: cuDNN and NCCL. */
 void rfl_loaded_libraries(struct rfl_engine_device *ret);
 

@@ -751,9 +751,9 @@ static void masks_are_philox(void **state)
 		const uint64_t key = keys[i % 3], counter = counters[i / 3];
 
 		for (uint32_t unit = 0; unit < N; unit++) {
-			const uint64_t at = counter + unit / 4;
 			const uint32_t k[2] = { (uint32_t)key, (uint32_t)(key >> 32) };
-			const uint32_t c[4] = { (uint32_t)at, (uint32_t)(at >> 32) };
+			const uint32_t c[4] = { unit / 4, 0, (uint32_t)counter,
+						(uint32_t)(counter >> 32) };
 			uint32_t out[4];
 			uint8_t mask[N];
 

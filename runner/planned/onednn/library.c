@@ -1,6 +1,5 @@
 /* library.c - oneDNN itself, the parameters and the state of the optimizer. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +7,8 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "complexity/op.h"
 #include "runner/planned/onednn/onednn.h"
-
-const char rfl_backend_library[] = "oneDNN";
 
 const char *rfl_backend_version(void)
 {
@@ -26,8 +24,9 @@ enum rfl_rc rfl_backend_probe(enum rfl_device device, struct rfl_err *err)
 	const dnnl_version_t *v = dnnl_version();
 
 	if (device != RFL_DEVICE_CPU)
-		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"oneDNN runs on the CPU only: use --backend cpu, or --engine torch");
+		return rfl_fail(
+			err, RFL_EUNAVAILABLE, 0,
+			"oneDNN runs on the CPU only: use --backend cpu, or --engine torch");
 	if (v->major != DNNL_VERSION_MAJOR)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 				"built for oneDNN %d, but %d.%d is installed: install libdnnl%d",
@@ -41,8 +40,10 @@ enum rfl_rc rfl_backend_probe(enum rfl_device device, struct rfl_err *err)
 enum rfl_rc rfl_dnnl__check(dnnl_status_t status, const struct rfl_net *net, int node,
 			    const char *what, struct rfl_err *err)
 {
-	const char *name = node >= 0 && node < net->nnodes ? net->nodes[node].name : "loss";
+	char name[512] = "loss";
 
+	if (node >= 0 && node < net->nnodes)
+		(void)rfl_op_layer_name(&net->nodes[node], name, sizeof(name));
 	if (status == dnnl_success)
 		return RFL_OK;
 	if (status == dnnl_out_of_memory)
@@ -127,8 +128,8 @@ dnnl_memory_desc_t rfl_dnnl__any(const dnnl_memory_desc_t *like, dnnl_data_type_
 }
 
 /* The plain layout of a parameter as the primitives see it: a grouped convolution has a dimension
- * of groups, a linear layer after an image that image's dimensions. The order is PyTorch's in each
- * case. */
+ * of groups, a linear layer after a flattened image that image's dimensions. The order is PyTorch's
+ * in each case. */
 static dnnl_memory_desc_t plain_of(const struct rfl_net *net, const struct rfl_param *p)
 {
 	const struct rfl_node *node = &net->nodes[p->node];
@@ -142,17 +143,10 @@ static dnnl_memory_desc_t plain_of(const struct rfl_net *net, const struct rfl_p
 		dims[1] /= dims[0];
 		n = 5;
 	} else if (p->kind == RFL_PARAM_LINEAR_WEIGHT) {
-		/* the last image that became a vector */
-		const struct rfl_node *in = &net->nodes[node->input[0]];
+		const struct rfl_shape *in = rfl_plan_image(net, node->input[0]);
 
-		while (in->ninputs == 1 && in->shape.ndim == 1 &&
-		       (in->op == RFL_OP_FLATTEN || in->op == RFL_OP_DROPOUT ||
-			in->op == RFL_OP_RESHAPE))
-			in = &net->nodes[in->input[0]];
-		if (in->shape.ndim == 3 && rfl_shape_numel(&in->shape) == p->dim[1]) {
-			memcpy(dims + 1, in->shape.dim, 3 * sizeof(*dims));
-			n = 4;
-		}
+		memcpy(dims + 1, in->dim, (size_t)in->ndim * sizeof(*dims));
+		n = 1 + in->ndim;
 	}
 	return rfl_dnnl__plain(n, dims, dnnl_f32);
 }
@@ -211,7 +205,7 @@ enum rfl_rc rfl_dnnl__convert(const struct rfl_backend *b, const dnnl_memory_des
 			"%s: oneDNN cannot convert a tensor", b->model);
 }
 
-/* Move every part to new layouts; NULL: the plain ones, with undefined values. */
+/* Move every part to new layouts. */
 enum rfl_rc rfl_dnnl__relayout(struct rfl_backend *b, const dnnl_memory_desc_t *layouts,
 			       struct rfl_err *err)
 {
@@ -300,8 +294,6 @@ enum rfl_rc rfl_backend_open(const struct rfl_net *net, const struct rfl_engine_
 				   .seed = config->seed,
 				   .generation = 1,
 				   .version = 1 };
-	omp_set_dynamic(0);
-	omp_set_num_threads(config->threads);
 	b->weights = rfl_alloc_array(n, sizeof(*b->weights));
 	for (int i = 0; i < net->nparams; i++)
 		b->weights[i].plain = layouts[i] = plain_of(net, &net->params[i]);
@@ -416,6 +408,8 @@ enum rfl_rc rfl_backend_restore(struct rfl_backend *b, bool *replan, struct rfl_
 		for (int i = 0; i < b->net->nparams; i++)
 			layouts[i] = b->weights[i].plain;
 		rc = rfl_dnnl__relayout(b, layouts, err);
+		if (rc != RFL_OK)
+			return rc;
 		b->generation = b->saved.generation;
 		*replan = true;
 	}

@@ -97,9 +97,9 @@ enum rfl_rc rfl_dnnl__check(dnnl_status_t status, const struct rfl_net *net, int
 
 /* ---- layouts ---- */
 
-/* The plain layout of a tensor of n dimensions, or that in which channels come last. */
+/* The row-major layout of a tensor of n dimensions. */
 dnnl_memory_desc_t rfl_dnnl__plain(int n, const int64_t *dims, dnnl_data_type_t type);
-/* The layout of a node's output. @param any  the library may choose another */
+/* The layout of a node's output. */
 dnnl_memory_desc_t rfl_dnnl__value(const struct rfl_session *s, int node);
 /* The layout of a weight that the library may choose. */
 dnnl_memory_desc_t rfl_dnnl__any(const dnnl_memory_desc_t *like, dnnl_data_type_t type);

@@ -1,6 +1,5 @@
 /* ops.c - the operations of a plan: oneDNN's primitives, and our own loops where it has none or is
  * slower (docs/internals/engines.md). */
-#include <omp.h>
 #include <string.h>
 
 #include "runner/planned/onednn/onednn.h"

@@ -1,5 +1,6 @@
 /* session.c - a plan with its primitives and its memory; gradients and updates. */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 dnnl_memory_desc_t rfl_dnnl__value(const struct rfl_session *s, int node)
 {
-	const struct rfl_shape *image = &s->plan->image[node];
+	const struct rfl_shape *image = rfl_plan_image(s->plan->net, node);
 	int64_t dims[RFL_NET_MAX_DIMS + 1] = { s->plan->setup.batch };
 	dnnl_memory_desc_t md;
 
@@ -297,6 +298,7 @@ enum rfl_rc rfl_session_new(struct rfl_backend *b, struct rfl_plan *take, struct
 	enum rfl_rc rc;
 
 	*s = (struct rfl_session){ .b = b, .plan = take };
+	omp_set_num_threads(b->threads);
 	s->tasks = rfl_alloc_array((size_t)take->nsteps, sizeof(*s->tasks));
 	rc = each_step(s, false, err);
 	if (rc == RFL_OK)
@@ -342,6 +344,12 @@ const struct rfl_plan *rfl_session_plan(const struct rfl_session *s)
 
 /* ---- running ---- */
 
+/* Another engine of the process may have set another number. */
+static void use_threads(const struct rfl_backend *b)
+{
+	omp_set_num_threads(b->threads);
+}
+
 enum rfl_rc rfl_session_run(struct rfl_session *s, int step, struct rfl_session_call *call,
 			    struct rfl_err *err)
 {
@@ -349,6 +357,7 @@ enum rfl_rc rfl_session_run(struct rfl_session *s, int step, struct rfl_session_
 	const struct operation *op = rfl_dnnl__operation(at->op);
 	struct task *t = &s->tasks[step];
 
+	use_threads(s->b);
 	for (int k = 0; k < t->n; k++) {
 		struct primitive *p = &t->primitives[k];
 		dnnl_status_t st;
@@ -457,6 +466,7 @@ enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer
 	float scale = 1, *g;
 	enum rfl_rc rc = rfl_backend_make_state(b, o, err);
 
+	use_threads(b);
 	if (rc != RFL_OK)
 		return rc;
 	for (int at = 0, param; o->grad_clip > 0 && (g = next_gradient(s, &at, &param));)
