@@ -215,7 +215,7 @@ static int take(struct lowering *l, int node)
 	return g->buffer[0];
 }
 
-/* A buffer for the gradient of a node's input: that of dy if it fits and nobody else needs it. */
+/* A buffer for the gradient of a node's input: that of dy if it fits and no other step needs it. */
 static int gradient_over(struct lowering *l, int dy, int node)
 {
 	if (dy >= 0 && is_free(l, dy) && l->plan->buffers[dy].bytes == value_size(l, node))

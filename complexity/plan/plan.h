@@ -14,7 +14,7 @@
  * - the sum of two gradients, then the backward pass of batch norm.
  *
  * The backward pass visits the steps in reverse. A tensor lives until its last reader in either
- * pass. A gradient that nobody else needs is overwritten in place.
+ * pass. A gradient that no other step needs is overwritten in place.
  */
 #ifndef RFL_COMPLEXITY_PLAN_H
 #define RFL_COMPLEXITY_PLAN_H

@@ -6,7 +6,7 @@
  * An image is `rows` x `columns`, row-major: rows are samples x height x width, columns the
  * channels (NHWC). All loops run on the calling thread's OpenMP threads, split rows in the same
  * way, and give the same bits with the same number of threads. Buffers are aligned to 64 bytes and
- * do not overlap unless a comment allows it; a NULL pointer means "none" where a comment says so.
+ * do not overlap unless a comment allows it; a pointer may be NULL only where a comment allows it.
  */
 #ifndef RFL_RUNNER_PLANNED_HOST_H
 #define RFL_RUNNER_PLANNED_HOST_H
