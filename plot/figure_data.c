@@ -25,6 +25,7 @@ static const struct {
 	{ "unfused", "bytes counted: every operation reads and writes DRAM", BEST_FUSED },
 	{ "fused", "bytes counted: normalisation and activation fused", BEST_COMPULSORY },
 	{ "compulsory", "bytes counted: each tensor moved once", NULL },
+	{ RFL_POINT_OF_PLAN, "bytes of the engine's plan", BEST_COMPULSORY },
 	{ "lower-bound", "intensity estimated from the rate: a lower bound", NULL },
 	{ "counters", "bytes measured by hardware counters", BEST_COMPULSORY },
 	{ RFL_POINT_GIVEN, "FLOPs and bytes given, not counted", NULL },

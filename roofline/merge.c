@@ -150,6 +150,7 @@ struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row)
 		.context_length = row->context_length,
 		.attention = row->attention,
 		.fused_attention = rfl_step_fused_attention(row),
+		.planned = rfl_text_same(row->engine, "planned"),
 		.grad_clip = row->grad_clip > 0,
 		.autocast = row->autocast && *row->autocast,
 	};
@@ -191,7 +192,9 @@ static enum rfl_rc count_work(struct rfl_merge_job *job, const struct rfl_config
 	if (!job->in->runs)
 		return RFL_OK;
 	if (c->is_program) {
-		c->work = (struct rfl_work){ .flops = NAN, .bytes = { NAN, NAN, NAN } };
+		c->work = (struct rfl_work){ .flops = NAN,
+					     .bytes = { NAN, NAN, NAN },
+					     .plan_bytes = NAN };
 		return RFL_OK;
 	}
 	if (before && before->work.flops > 0 &&
@@ -203,7 +206,9 @@ static enum rfl_rc count_work(struct rfl_merge_job *job, const struct rfl_config
 	if (rc == RFL_EMISSING && (o->by != RFL_BY_STEP ||
 				   (o->flops == RFL_FLOPS_COUNTERS && o->ai == RFL_AI_COUNTERS))) {
 		/* counters suffice */
-		c->work = (struct rfl_work){ .flops = NAN, .bytes = { NAN, NAN, NAN } };
+		c->work = (struct rfl_work){ .flops = NAN,
+					     .bytes = { NAN, NAN, NAN },
+					     .plan_bytes = NAN };
 		return RFL_OK;
 	}
 	if (rc == RFL_EMISSING)

@@ -375,6 +375,10 @@ static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, str
 		else if (ai == RFL_AI_COMPULSORY)
 			fusion = RFL_FUSION_COMPULSORY;
 		p->bytes_per_step = w->bytes[fusion];
+		if (ai == RFL_AI_AUTO && w->plan_bytes > 0) {
+			bytes = RFL_POINT_OF_PLAN;
+			p->bytes_per_step = w->plan_bytes;
+		}
 		p->ai = p->ai_lo = p->ai_hi = p->flops_per_step / p->bytes_per_step;
 	}
 

@@ -136,6 +136,8 @@ enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,
 
 /** The source of FLOPs or bytes that follow from the shapes in a trace of torch.profiler. */
 #define RFL_POINT_OF_SHAPES "tensor shapes"
+/** Those that the planned engine's steps read and write. */
+#define RFL_POINT_OF_PLAN "plan"
 
 /** Follows the source if existing counters are not used; the reason and ")" come next. */
 #define RFL_POINT_NOT_COUNTERS " (counters not used: "

@@ -260,7 +260,8 @@ static void write_causes(const struct rfl_point *p, enum rfl_bound roof,
 		weight[CACHE_RESIDENT] = f->step_compulsory_bytes <= cache ? 3 : 1;
 		/* Likely if the point would be below the roof with every tensor moved only once. A
 		 * reason may follow the keyword "unfused". */
-		if (strncmp(bytes, "unfused", 7) == 0 || is(bytes, "fused"))
+		if (strncmp(bytes, "unfused", 7) == 0 || is(bytes, "fused") ||
+		    is(bytes, RFL_POINT_OF_PLAN))
 			weight[BYTES_OVERCOUNTED] =
 				p->ai_compulsory * p->peak_gbps >= p->attained_gflops ? 2 : 1;
 		/* ncu flushes the caches before every kernel, so the kernel reads its data

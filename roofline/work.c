@@ -13,6 +13,7 @@
 
 #include "base/bind.h"
 #include "base/file.h"
+#include "complexity/plan/plan.h"
 #include "complexity/net/file.h"
 #include "complexity/op.h"
 #include "complexity/zoo.h"
@@ -428,6 +429,33 @@ static enum rfl_rc count_as_peer(const struct plan *p, const struct counted *c,
 	return RFL_OK;
 }
 
+/* The bytes that the planned engine moves in a step. NaN: it cannot run the network. */
+static double plan_bytes_of(const struct plan *p, const struct counted *c)
+{
+	const struct rfl_plan_setup setup = {
+		.batch = p->batch,
+		.value_bytes = p->dtype == RFL_DTYPE_F32 ? 4 : 2,
+		.training = p->scope != RFL_SCOPE_FORWARD,
+		.dropout = true,
+	};
+	RFL_AUTOPTR(plan) plan = NULL;
+	const double update = p->scope == RFL_SCOPE_STEP
+				      ? (double)c->count->optimizer.read_bytes +
+						(double)c->count->optimizer.write_bytes
+				      : 0;
+	double pass = 0;
+
+	if (!p->q->planned || rfl_plan_new(c->net, &setup, &plan, NULL) != RFL_OK)
+		return NAN;
+	for (int i = 0; i < plan->nsteps; i++) {
+		int64_t read, written;
+
+		rfl_plan_traffic(plan, &plan->steps[i], &read, &written);
+		pass += (double)read + (double)written;
+	}
+	return (double)p->passes * pass + (double)p->updates * update;
+}
+
 static enum rfl_rc count_own(const struct plan *p, struct rfl_work *ret, struct rfl_err *err)
 {
 	struct scope scopes[SCOPES] = { { .flops = 0 } };
@@ -443,6 +471,7 @@ static enum rfl_rc count_own(const struct plan *p, struct rfl_work *ret, struct 
 	}
 	if (rc == RFL_OK) {
 		sum_up(p, scopes[RFL_SCOPE_FORWARD].flops, scopes, c.recomputes, ret);
+		ret->plan_bytes = plan_bytes_of(p, &c);
 		if (p->q->as)
 			rc = count_as_peer(p, &c, scopes, ret, err);
 	}
@@ -628,6 +657,7 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 				"model '%s' is unknown; use one listed by 'roofline list models'",
 				q->model);
 	*ret = lacks ? own : file;
+	ret->plan_bytes = known ? own.plan_bytes : NAN;
 	if (f && lacks && (f->unlike || !other_step(f, &p)))
 		note_once(notes, f, q, "%s; counts from the network are used", lacks);
 	if (lacks || !known)

@@ -30,6 +30,7 @@ struct rfl_work_query {
 	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
 	const char *attention;       /**< one of rfl_attention_names; NULL: auto */
 	enum rfl_fused_attention fused_attention; /**< of the engine that ran it */
+	bool planned;                             /**< run by the planned engine */
 	bool grad_clip; /**< the gradients are clipped before the update */
 	bool autocast;  /**< weights, their gradients and the optimizer state are fp32 */
 	enum rfl_train_factor factor;
@@ -43,6 +44,7 @@ struct rfl_work_query {
 struct rfl_work {
 	double flops;                   /**< per step; core count, 2 per multiply-add */
 	double bytes[RFL_FUSION_COUNT]; /**< per step; NaN: unknown */
+	double plan_bytes;              /**< of the planned engine's steps; NaN: another engine */
 	char flops_source[160];
 };
 
