@@ -17,6 +17,10 @@
 #include "complexity/count.h"
 #include "complexity/net.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define RFL_OP_MAX_PARAMS 6
 
 /** The arguments of a function that infers an output shape. */
@@ -241,4 +245,7 @@ const char *rfl_mark_name(const char *pass, const struct rfl_net *net, int node,
 #include "complexity/op/list.inc"
 #undef OP
 
+#ifdef __cplusplus
+}
+#endif
 #endif
