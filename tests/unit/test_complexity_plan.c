@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "complexity/zoo.h"
+#include "complexity/zoo/blocks.h"
+#include "tests/unit/build_rig.h"
 #include "tests/unit/rfl_test.h"
 
 static struct rfl_net *net_of(const char *model)
@@ -218,6 +220,25 @@ static void what_is_missing_is_named(void **state)
 	}
 }
 
+/* Reshape, permute, reshape is the shuffle of channels only if pixels stay where they are. */
+static void only_a_shuffle_is_a_shuffle(void **state)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("split", "test");
+	const struct rfl_plan_setup setup = { .batch = 1, .value_bytes = 4 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_plan *plan = NULL;
+	struct rfl_net *net = NULL;
+	int x = rfl_net_input(b, 8, 4, 4);
+
+	(void)state;
+	x = rfl_chain(b, x, RESHAPE(4, 4, 4, 2), PERMUTE(1, 0, 2, 3), COPY, RESHAPE(16, 4, 2),
+		      FLATTEN(NULL), FC("fc", 10));
+	assert_ok(rfl_net_finish(b, x, &net, &err), &err);
+	assert_int_equal(rfl_plan_new(net, &setup, &plan, &err), RFL_EUNSUPPORTED);
+	assert_non_null(strstr(err.msg, "reshap"));
+	rfl_net_free(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +246,7 @@ int main(void)
 		cmocka_unit_test(a_residual_network_is_fused),
 		cmocka_unit_test(a_plain_network_is_fused),
 		cmocka_unit_test(what_is_missing_is_named),
+		cmocka_unit_test(only_a_shuffle_is_a_shuffle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,7 @@ struct subject {
 	size_t nlayers;
 	int (*build)(struct rfl_net_builder *b, int x); /* from the stem's 8 x 8 x 8 */
 	bool whole;                                     /* build returns the logits */
+	bool first;      /* from the image, without a stem: it needs no gradient */
 	bool may_refuse; /* an engine need not support these attributes */
 };
 
@@ -243,6 +244,32 @@ static int sliced_residual(struct rfl_net_builder *b, int x)
 	return rfl_chain(b, ADD(z, y), RELU("relu"));
 }
 
+/* More readers than an engine may expect. */
+static int many_readers(struct rfl_net_builder *b, int x)
+{
+	static const char *const names[] = { "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8" };
+	int y = rfl_chain(b, x, CONV("conv", 8, 1, 1));
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		y = ADD(y, rfl_chain(b, x, CONV(names[i], 8, 1, 1)));
+	return y;
+}
+
+/* Images that are flattened before they meet. */
+static int flat_add(struct rfl_net_builder *b, int x)
+{
+	return ADD(rfl_chain(b, x, FLATTEN(NULL)),
+		   rfl_chain(b, x, CONV("conv", 8, 1, 1), FLATTEN(NULL)));
+}
+
+static int flat_concat(struct rfl_net_builder *b, int x)
+{
+	const int parts[] = { rfl_chain(b, x, FLATTEN(NULL)),
+			      rfl_chain(b, x, CONV("conv", 4, 1, 1), FLATTEN(NULL)) };
+
+	return rfl_concat(b, parts, 2, 0);
+}
+
 /* The logits have another reader, a ReLU. */
 static int output_read(struct rfl_net_builder *b, int x)
 {
@@ -339,6 +366,11 @@ static const struct subject subjects[] = {
 	{ "squeeze_excitation_hard", .build = squeeze_excitation_hard },
 	{ "sliced_residual", .build = sliced_residual },
 	{ "linear_relu_linear", CHAIN(FLATTEN(NULL), FC("fc1", 16), RELU("relu1"), FC("fc2", 12), RELU("relu2")) },
+	{ "many_readers", .build = many_readers },
+	{ "norm_first", CHAIN(BATCH_NORM("bn"), CONV("conv", 4, 3, 1), RELU("relu")), .first = true },
+	{ "flat_relu", CHAIN(FLATTEN(NULL), RELU("relu"), DROPOUT("dropout", 0.5), FC("fc1", 16)) },
+	{ "flat_add", .build = flat_add, .may_refuse = true },
+	{ "flat_concat", .build = flat_concat, .may_refuse = true },
 	{ "output_read", .build = output_read, .whole = true },
 };
 /* clang-format on */
@@ -348,8 +380,10 @@ static struct rfl_net *net_of(const struct subject *s)
 	struct rfl_net_builder *b = rfl_net_builder_new(s->name, "test");
 	struct rfl_net *net = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	int x = rfl_chain(b, rfl_net_input(b, 3, SIDE, SIDE), CONV("stem", 8, 3, 1));
+	int x = rfl_net_input(b, 3, SIDE, SIDE);
 
+	if (!s->first)
+		x = rfl_chain(b, x, CONV("stem", 8, 3, 1));
 	x = s->build ? s->build(b, x) : rfl_net_chain(b, x, s->layers, s->nlayers);
 	if (!s->whole)
 		x = rfl_chain(b, x, FLATTEN(NULL), FC("fc", CLASSES));
