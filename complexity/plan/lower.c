@@ -237,6 +237,31 @@ static void use_parameter_gradient(struct lowering *l, int step, enum rfl_plan_s
 	use(l, step, slot, buffer);
 }
 
+/* The backward step of an operation that needs nothing but the gradient of its result: from that of
+ * node `last` to that of node x. @return the step; -1: none is needed */
+static int pass_back(struct lowering *l, enum rfl_plan_op op, int i, int last, int x, bool over)
+{
+	const int dy = take(l, last);
+	int s, dx;
+
+	if (dy < 0 || !l->v[x].grad)
+		return -1;
+	s = new_step(l, op, RFL_PLAN_DGRAD, i);
+	step_at(l, s)->last = last;
+	use(l, s, RFL_PLAN_DY, dy);
+	dx = over ? gradient_over(l, dy, x) : new_buffer(l, value_size(l, x), x, "gradient");
+	use(l, s, RFL_PLAN_DX, dx);
+	give(l, x, dx);
+	return s;
+}
+
+static enum rfl_plan_activation activation_of(enum rfl_op op)
+{
+	return op == RFL_OP_RELU    ? RFL_PLAN_RELU
+	       : op == RFL_OP_RELU6 ? RFL_PLAN_RELU6
+				    : RFL_PLAN_NONE;
+}
+
 /* ---- convolution and linear ---- */
 
 static enum rfl_plan_op weighted(const struct lowering *l, int i)
@@ -400,24 +425,16 @@ static bool from_result(enum rfl_op op)
 
 static enum rfl_rc activation_backward(struct lowering *l, int i)
 {
-	const int dy = take(l, i);
 	const enum rfl_op op = node_at(l, i)->op;
-	int s, dx;
+	const int s = pass_back(l, RFL_PLAN_ACTIVATION, i, i, input_of(l, i, 0), true);
 
-	if (dy < 0 || !wants_gradient(l, i, 0))
+	if (s < 0)
 		return RFL_OK;
-	s = new_step(l, RFL_PLAN_ACTIVATION, RFL_PLAN_DGRAD, i);
-	step_at(l, s)->activation = op == RFL_OP_RELU    ? RFL_PLAN_RELU
-				    : op == RFL_OP_RELU6 ? RFL_PLAN_RELU6
-							 : RFL_PLAN_NONE;
+	step_at(l, s)->activation = activation_of(op);
 	if (from_result(op))
 		use(l, s, RFL_PLAN_Y, l->plan->output[i]);
 	else if (op != RFL_OP_AFFINE)
 		read_value(l, s, RFL_PLAN_X, node_at(l, i)->input[0]);
-	use(l, s, RFL_PLAN_DY, dy);
-	dx = gradient_over(l, dy, i);
-	use(l, s, RFL_PLAN_DX, dx);
-	give(l, input_of(l, i, 0), dx);
 	return RFL_OK;
 }
 
@@ -439,17 +456,10 @@ static enum rfl_rc dropout_forward(struct lowering *l, int i)
 
 static enum rfl_rc dropout_backward(struct lowering *l, int i)
 {
-	const int dy = take(l, i);
-	int s, dx;
+	const int s = pass_back(l, RFL_PLAN_DROPOUT, i, i, input_of(l, i, 0), true);
 
-	if (dy < 0 || !wants_gradient(l, i, 0))
-		return RFL_OK;
-	s = new_step(l, RFL_PLAN_DROPOUT, RFL_PLAN_DGRAD, i);
-	use(l, s, RFL_PLAN_MASK, step_at(l, l->v[i].step)->buffer[RFL_PLAN_MASK]);
-	use(l, s, RFL_PLAN_DY, dy);
-	dx = gradient_over(l, dy, i);
-	use(l, s, RFL_PLAN_DX, dx);
-	give(l, input_of(l, i, 0), dx);
+	if (s >= 0)
+		use(l, s, RFL_PLAN_MASK, step_at(l, l->v[i].step)->buffer[RFL_PLAN_MASK]);
 	return RFL_OK;
 }
 
@@ -579,16 +589,7 @@ static enum rfl_rc pool_forward(struct lowering *l, int i)
 
 static enum rfl_rc pool_backward(struct lowering *l, int i)
 {
-	const int dy = take(l, i), x = input_of(l, i, 0);
-	int s, dx;
-
-	if (dy < 0 || !l->v[x].grad)
-		return RFL_OK;
-	s = new_step(l, RFL_PLAN_POOL, RFL_PLAN_DGRAD, i);
-	use(l, s, RFL_PLAN_DY, dy);
-	dx = new_buffer(l, value_size(l, x), x, "gradient");
-	use(l, s, RFL_PLAN_DX, dx);
-	give(l, x, dx);
+	(void)pass_back(l, RFL_PLAN_POOL, i, i, input_of(l, i, 0), false);
 	return RFL_OK;
 }
 
@@ -617,18 +618,11 @@ static enum rfl_rc view_forward(struct lowering *l, int i)
 
 static enum rfl_rc shuffle_backward(struct lowering *l, int i)
 {
-	const int dy = take(l, i), x = input_of(l, l->v[i].start, 0);
-	int s, dx;
+	const int first = l->v[i].start;
+	const int s = pass_back(l, RFL_PLAN_SHUFFLE, first, i, input_of(l, first, 0), false);
 
-	if (dy < 0 || !l->v[x].grad)
-		return RFL_OK;
-	s = new_step(l, RFL_PLAN_SHUFFLE, RFL_PLAN_DGRAD, l->v[i].start);
-	step_at(l, s)->last = i;
-	step_at(l, s)->groups = node_at(l, i)->shape.dim[0] / l->v[i].groups;
-	use(l, s, RFL_PLAN_DY, dy);
-	dx = new_buffer(l, value_size(l, x), x, "gradient");
-	use(l, s, RFL_PLAN_DX, dx);
-	give(l, x, dx);
+	if (s >= 0)
+		step_at(l, s)->groups = node_at(l, i)->shape.dim[0] / l->v[i].groups;
 	return RFL_OK;
 }
 
@@ -776,13 +770,6 @@ const char *rfl_plan_unsupported(enum rfl_op op)
 }
 
 /* ---- what is fused ---- */
-
-static enum rfl_plan_activation activation_of(enum rfl_op op)
-{
-	return op == RFL_OP_RELU    ? RFL_PLAN_RELU
-	       : op == RFL_OP_RELU6 ? RFL_PLAN_RELU6
-				    : RFL_PLAN_NONE;
-}
 
 /* The only reader of a node's output, with this operation; -1: none. */
 static int next_of(const struct lowering *l, int i, enum rfl_op op)

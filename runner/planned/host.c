@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/random.h"
 #include "runner/planned/host_loop.h"
 
 #define FEW      8192 /* elements that one thread finishes before the others have started */
@@ -412,38 +413,19 @@ struct draw {
 	uint8_t *mask;
 };
 
-/* Philox 4x32-10 of Random123, by Salmon, Moraes, Dror and Shaw (2011). */
-static void philox(uint64_t key, uint64_t low, uint64_t high, uint32_t out[4])
-{
-	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-	uint32_t a = (uint32_t)low, b = (uint32_t)(low >> 32);
-	uint32_t c = (uint32_t)high, d = (uint32_t)(high >> 32);
-
-	for (int round = 0; round < 10; round++) {
-		const uint64_t p = UINT64_C(0xd2511f53) * a, q = UINT64_C(0xcd9e8d57) * c;
-
-		a = (uint32_t)(q >> 32) ^ b ^ k0;
-		b = (uint32_t)q;
-		c = (uint32_t)(p >> 32) ^ d ^ k1;
-		d = (uint32_t)p;
-		k0 += 0x9e3779b9;
-		k1 += 0xbb67ae85;
-	}
-	out[0] = a;
-	out[1] = b;
-	out[2] = c;
-	out[3] = d;
-}
-
 /* Parts begin with a multiple of 4. */
 static void draw(const void *ctx, int64_t first, int64_t end)
 {
 	const struct draw *const k = ctx;
 
 	for (int64_t i = first; i < end; i += 4) {
+		const uint64_t block = (uint64_t)i / 4;
+		const uint32_t key[] = { (uint32_t)k->key, (uint32_t)(k->key >> 32) };
+		const uint32_t counter[] = { (uint32_t)block, (uint32_t)(block >> 32),
+					     (uint32_t)k->counter, (uint32_t)(k->counter >> 32) };
 		uint32_t out[4];
 
-		philox(k->key, (uint64_t)i / 4, k->counter, out);
+		rfl_philox(key, counter, out);
 		for (int64_t j = 0; j < 4 && i + j < end; j++)
 			k->mask[i + j] = out[j] >= k->threshold;
 	}

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rfl_test.h"
 #include "base/compiler.h"
 #include "base/ieee.h"
+#include "data/random.h"
 #include "runner/planned/host.h"
+#include "tests/unit/rfl_test.h"
 
 enum { MOST_THREADS = 3 };
 
@@ -699,45 +700,6 @@ static void inputs_are_converted(void **state)
 
 /* ---- dropout ---- */
 
-static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
-{
-	uint32_t k[2] = { key[0], key[1] };
-
-	memcpy(out, counter, 4 * sizeof(*out));
-	for (int round = 0; round < 10; round++) {
-		const uint64_t p = (uint64_t)0xd2511f53 * out[0], q = (uint64_t)0xcd9e8d57 * out[2];
-		const uint32_t next[4] = { (uint32_t)(q >> 32) ^ out[1] ^ k[0], (uint32_t)q,
-					   (uint32_t)(p >> 32) ^ out[3] ^ k[1], (uint32_t)p };
-
-		memcpy(out, next, sizeof(next));
-		k[0] += 0x9e3779b9;
-		k[1] += 0xbb67ae85;
-	}
-}
-
-/* The reference that masks are compared with, against Random123's known answers. */
-static void philox_matches_random123(void **state)
-{
-	static const struct {
-		uint32_t counter[4], key[2], out[4];
-	} known[] = {
-		{ { 0 }, { 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
-		{ { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
-		  { 0xffffffff, 0xffffffff },
-		  { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-		{ { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
-		  { 0xa4093822, 0x299f31d0 },
-		  { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
-	};
-	uint32_t out[4];
-
-	(void)state;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(known); i++) {
-		philox(known[i].counter, known[i].key, out);
-		assert_memory_equal(out, known[i].out, sizeof(out));
-	}
-}
-
 /* A probability of output / 2^32 keeps the unit, the next larger one does not. */
 static void masks_are_philox(void **state)
 {
@@ -757,7 +719,7 @@ static void masks_are_philox(void **state)
 			uint32_t out[4];
 			uint8_t mask[N];
 
-			philox(c, k, out);
+			rfl_philox(k, c, out);
 			for (unsigned more = 0; more < 2; more++) {
 				rfl_host_dropout(RFL_HOST_F32, N, N,
 						 ((double)out[unit % 4] + more) * 0x1p-32, key,
@@ -1027,7 +989,6 @@ int main(void)
 		cmocka_unit_test(columns_are_copied),
 		cmocka_unit_test(channels_are_shuffled),
 		cmocka_unit_test(inputs_are_converted),
-		cmocka_unit_test(philox_matches_random123),
 		cmocka_unit_test(masks_are_philox),
 		cmocka_unit_test(dropout_matches),
 		cmocka_unit_test(loss_matches),
