@@ -19,7 +19,7 @@ const char *rfl_backend_version(void);
 /** RFL_OK, or RFL_EUNAVAILABLE with the reason and the fix. */
 enum rfl_rc rfl_backend_probe(enum rfl_device device, struct rfl_err *err);
 
-/** @return RFL_OK; RFL_EUNSUPPORTED: this machine lacks the precision; RFL_EDEVMEM */
+/** @return RFL_OK; RFL_EUNAVAILABLE: this machine lacks the precision; RFL_EDEVMEM */
 enum rfl_rc rfl_backend_open(const struct rfl_net *net, const struct rfl_engine_config *config,
 			     struct rfl_backend **ret, struct rfl_err *err);
 void rfl_backend_close(struct rfl_backend *b);

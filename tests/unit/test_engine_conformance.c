@@ -418,7 +418,7 @@ static void must(struct rig *r, enum rfl_rc rc, const struct rfl_err *why)
 {
 	if (rc == RFL_OK)
 		return;
-	if (rc != RFL_EUNSUPPORTED ||
+	if ((rc != RFL_EUNSUPPORTED && rc != RFL_EUNAVAILABLE) ||
 	    (r->precision == RFL_PRECISION_FP32 && !r->subject->may_refuse))
 		fail_msg("%s: %s: %s", r->name, r->stage, why->msg);
 	print_message("%s: %s\n", r->name, why->msg);

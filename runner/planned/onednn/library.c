@@ -261,7 +261,7 @@ static enum rfl_rc check_bf16(const struct rfl_backend *b, struct rfl_err *err)
 	if (st == dnnl_success)
 		return RFL_OK;
 	return rfl_fail(
-		err, RFL_EUNSUPPORTED, 0,
+		err, RFL_EUNAVAILABLE, 0,
 		"bf16: oneDNN %s computes in bfloat16 only on CPUs with AVX-512; use fp32, or "
 		"--engine torch, which converts",
 		rfl_backend_version());
