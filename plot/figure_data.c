@@ -59,7 +59,7 @@ static void choose_traffic(struct rfl_figure *f)
 		f->used =
 			"bytes measured by counters if available, otherwise counted per operation";
 	else if (!source && all_of(f, RFL_POINT_OF_PLAN, "unfused"))
-		f->used = "bytes counted per operation, or those of the engine's plan";
+		f->used = "bytes counted per operation, or of the engine's plan";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(traffics); i++)
 		if (all_of(f, traffics[i].source, traffics[i].source)) {
 			f->used = traffics[i].used;

@@ -40,8 +40,8 @@
 	X(REAL, flops_per_step, "FLOPs of a step") \
 	X(TEXT, flops_source, "source of the FLOPs") \
 	X(REAL, bytes_per_step, "bytes of a step") \
-	X(TEXT, bytes_source, "source of the bytes: unfused, fused, compulsory, lower-bound, counters, " \
-		"tensor shapes or given") \
+	X(TEXT, bytes_source, "source of the bytes: unfused, fused, compulsory, plan (of the planned " \
+		"engine), lower-bound, counters, tensor shapes or given") \
 	X(REAL, ai, "FLOP per byte, flops_per_step / bytes_per_step") \
 	X(REAL, ai_lo, "lower end of the uncertainty of ai") \
 	X(REAL, ai_hi, "upper end") \

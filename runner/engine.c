@@ -197,6 +197,15 @@ static bool wanted(const char *want, const struct rfl_engine_row *row)
 	return want[name] == '\0' || row->missing || strcmp(want + name + 1, row->version) == 0;
 }
 
+/* The planned engine runs few networks: auto uses it only if there is no other. */
+static bool stands_back(const struct rfl_engine_list *list, const struct rfl_engine_row *row)
+{
+	for (size_t i = 0; strcmp(row->name, "planned") == 0 && i < list->n; i++)
+		if (strcmp(list->rows[i].name, row->name) != 0 && !list->rows[i].missing)
+			return true;
+	return false;
+}
+
 static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device device,
 			       const struct rfl_engine_ops **ret, struct rfl_err *err)
 {
@@ -240,16 +249,11 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 	size_t tried = 0;
 	enum rfl_rc rc = RFL_EUNAVAILABLE;
 
-	/* of several engines, auto is the first that is there: what it runs must not depend on the
-	 * device */
-	for (size_t i = 0; i < list->n && strcmp(want, "auto") == 0; i++)
-		if (!list->rows[i].missing)
-			want = list->rows[i].name;
 	for (size_t i = 0; i < list->n && rc != RFL_OK; i++) {
 		const struct rfl_engine_row *row = &list->rows[i];
 		struct rfl_err why = RFL_ERR_INIT;
 
-		if (!wanted(want, row))
+		if (!wanted(want, row) || (strcmp(want, "auto") == 0 && stands_back(list, row)))
 			continue;
 		rc = row->missing ? rfl_fail(&why, RFL_EUNAVAILABLE, 0, "%s", row->missing)
 				  : open_plugin(row, device, ret, &why);

@@ -321,8 +321,8 @@ const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *li
 
 /**
  * Open a plugin and return its table.
- * @param want    "auto" (the first known engine that has a plugin), a name ("torch"), a name with a
- *                version ("torch@2.11"), or an id
+ * @param want    "auto" (all of them; "planned" only if there is no other), a name ("torch"), a
+ *                name with a version ("torch@2.11"), or an id
  * @param device  device that the plugin must support
  * @param ret     borrowed; valid until the process ends
  * @return RFL_OK; RFL_EUNAVAILABLE with a reason for each candidate; RFL_ENOTFOUND

@@ -64,7 +64,7 @@ static const struct rfl_opt opts[] = {
 	OPT(CHOICE, ai, .name = "ai", .often = true, .meta = "BYTES", .choices = rfl_ai_names,
 	    .def = "auto",
 	    .help = "bytes for the arithmetic intensity; auto: counted bytes if they are "
-		    "sound, else unfused, or those of the planned engine's plan"),
+		    "sound, else unfused, or of the planned engine's plan"),
 	OPT(CHOICE, flops, .name = "flops", .often = true, .meta = "WHOSE",
 	    .choices = rfl_flops_names, .def = "auto",
 	    .help = "FLOPs for the rate and the arithmetic intensity; auto: the FLOPs of the "

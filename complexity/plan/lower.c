@@ -215,7 +215,7 @@ static int take(struct lowering *l, int node)
 	return g->buffer[0];
 }
 
-/* A buffer for the gradient of a node's input: that of dy if it fits and no other step needs it. */
+/* A buffer for the gradient of a node's input: dy, if it fits and no other step needs it. */
 static int gradient_over(struct lowering *l, int dy, int node)
 {
 	if (dy >= 0 && is_free(l, dy) && l->plan->buffers[dy].bytes == value_size(l, node))
@@ -237,8 +237,8 @@ static void use_parameter_gradient(struct lowering *l, int step, enum rfl_plan_s
 	use(l, step, slot, buffer);
 }
 
-/* The backward step of an operation that needs nothing but the gradient of its result: from that of
- * node `last` to that of node x. @return the step; -1: none is needed */
+/* The backward step of an operation that needs nothing but the gradient of its result: from
+ * node `last` to node x. @return the step; -1: none is needed */
 static int pass_back(struct lowering *l, enum rfl_plan_op op, int i, int last, int x, bool over)
 {
 	const int dy = take(l, last);
@@ -417,7 +417,7 @@ static enum rfl_rc activation_forward(struct lowering *l, int i)
 	return RFL_OK;
 }
 
-/* Gradients of these need their result; those of the others, their input. */
+/* Whether the gradient needs the result; otherwise it needs the input. */
 static bool from_result(enum rfl_op op)
 {
 	return op == RFL_OP_RELU || op == RFL_OP_RELU6 || op == RFL_OP_SIGMOID || op == RFL_OP_TANH;

@@ -142,7 +142,7 @@ int64_t rfl_plan_size(const struct rfl_plan *plan, const struct rfl_plan_step *s
 void rfl_plan_traffic(const struct rfl_plan *plan, const struct rfl_plan_step *step, int64_t *read,
 		      int64_t *written);
 
-/** The shape of a node's output in memory: that of the image of which it is the flattened form, or
+/** The shape of a node's output in memory: the image's, if it is a flattened image, or
  * its own. */
 const struct rfl_shape *rfl_plan_image(const struct rfl_net *net, int node);
 

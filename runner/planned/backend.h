@@ -73,8 +73,8 @@ void rfl_session_scale_loss(struct rfl_session *s, double weight);
 /** A tensor as float32, contiguous in NCHW order. */
 enum rfl_rc rfl_session_output(struct rfl_session *s, int node, float *out, struct rfl_err *err);
 
-/** Gradients: those of this pass are added to the sums (or replace them, if `first`), for steps of
- * several passes. */
+/** Add the gradients of this pass to the sums, or replace them if `first`: a step may have several
+ * passes. */
 enum rfl_rc rfl_session_accumulate(struct rfl_session *s, bool first, struct rfl_err *err);
 /** The gradient of a parameter, in PyTorch's order. RFL_EINVAL: it has none. @param summed  the sum
  */

@@ -22,7 +22,7 @@ struct rfl_engine {
 	enum rfl_engine_mode mode;
 	struct rfl_backend *backend;
 	struct rfl_session *sessions[SLOTS];
-	struct rfl_session *last; /* that of the last forward pass; NULL: none */
+	struct rfl_session *last; /* of the last forward pass; NULL: none */
 	struct rfl_session_call call;
 	bool can_backward;
 	/* Gradients exist, until zero_grad; they are in the sums; backward has run since the last

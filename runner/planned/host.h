@@ -120,7 +120,7 @@ struct rfl_host_average {
 	 * does not count. */
 	int64_t kernel[2], stride[2], pad[2];
 	bool exclude_padding;
-	const void *x; /**< the images; for the gradient, that of the averages */
+	const void *x; /**< the images; for the gradient, the averages' gradient */
 	void *y;
 };
 void rfl_host_average_pool(const struct rfl_host_average *k);

@@ -36,7 +36,10 @@ static void row_without_plugin(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 
 	assert_non_null(row);
-	assert_null(rfl_engine_list_at(list, 1));
+	assert_non_null(rfl_engine_list_at(list, 1));
+	assert_string_equal(rfl_engine_list_at(list, 1)->name, "planned");
+	assert_non_null(strstr(rfl_engine_list_at(list, 1)->missing, "libdnnl-dev"));
+	assert_null(rfl_engine_list_at(list, 2));
 	assert_string_equal(row->name, "torch");
 	assert_null(row->path);
 	assert_non_null(strstr(row->missing, "libtorch-dev"));
@@ -85,7 +88,7 @@ static void rows_in_order(void **state)
 	}
 	while (rfl_engine_list_at(list, n))
 		n++;
-	assert_int_equal(n, RFL_ARRAY_LEN(ids) + 1);
+	assert_int_equal(n, RFL_ARRAY_LEN(ids) + 2); /* and planned, without a plugin */
 	assert_string_equal(rfl_engine_list_at(list, n - 1)->name, "cudnn"); /* after the known */
 	rfl_engine_list_free(list);
 }
@@ -100,7 +103,9 @@ static void first_folder_wins(void **state)
 	(void)write_file(*state, "engine_torch-2.11-cpu.so", "not a library");
 	list = list_of(dirs);
 	assert_non_null(rfl_engine_list_at(list, 0));
-	assert_null(rfl_engine_list_at(list, 1));
+	assert_null(rfl_engine_list_at(list, 0)->missing);
+	assert_non_null(rfl_engine_list_at(list, 1)); /* planned, without a plugin */
+	assert_null(rfl_engine_list_at(list, 2));
 	rfl_engine_list_free(list);
 }
 

@@ -307,7 +307,7 @@ static dnnl_alg_kind_t kind_of(const struct rfl_node *node, float *alpha)
 	}
 }
 
-/* The gradient of ReLU and ReLU6 is our own loop: it is also that of a fused one. */
+/* The gradient of ReLU and ReLU6 is our own loop, as for a fused one. */
 static bool is_own(const struct rfl_session *s, const struct rfl_plan_step *at)
 {
 	float alpha;
@@ -512,7 +512,7 @@ static void multiply_run(struct rfl_session *s, const struct rfl_plan_step *at,
 					    data(s, at, RFL_PLAN_Y));
 		return;
 	}
-	/* first the gradient of the factor: that of x may lie over dy */
+	/* first the gradient of the factor: the other may lie over dy */
 	if (dother && equal)
 		rfl_host_multiply(type, n, x, dy, dother);
 	else if (dother)
@@ -587,7 +587,7 @@ static void loss_run(struct rfl_session *s, const struct rfl_plan_step *at,
 		.weight = at->weight,
 	};
 
-	/* the last one is that of the net's output */
+	/* the net's output comes last */
 	call->loss += at->weight * rfl_host_cross_entropy(&k, &call->correct);
 }
 
