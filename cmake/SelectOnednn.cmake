@@ -1,8 +1,9 @@
 # Sets RFL_HAVE_ONEDNN and, when found, the target rfl_onednn and RFL_ONEDNN_VERSION ("2.6").
 rfl_declare(ONEDNN "the planned engine on a CPU by oneDNN")
 if(NOT RFL_ONEDNN STREQUAL "OFF")
-  find_path(RFL_ONEDNN_INCLUDE oneapi/dnnl/dnnl.h)
-  find_library(RFL_ONEDNN_LIBRARY dnnl)
+  # not below CMAKE_PREFIX_PATH: a PyTorch there brings the headers of its own oneDNN 3
+  find_path(RFL_ONEDNN_INCLUDE oneapi/dnnl/dnnl.h NO_CMAKE_PATH)
+  find_library(RFL_ONEDNN_LIBRARY dnnl NO_CMAKE_PATH)
   find_package(OpenMP COMPONENTS C QUIET)
   if(RFL_ONEDNN_INCLUDE AND RFL_ONEDNN_LIBRARY AND OpenMP_C_FOUND)
     file(STRINGS ${RFL_ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_version.h rfl_lines
