@@ -87,9 +87,9 @@ static int64_t value_size(const struct lowering *l, int i)
 	return elements(l, i) * l->plan->setup.value_bytes;
 }
 
-static int new_buffer(struct lowering *l, int64_t bytes, int node, const char *what)
+static int new_buffer(struct lowering *l, int64_t bytes)
 {
-	const int buffer = rfl_plan__buffer(l->plan, bytes, node, what);
+	const int buffer = rfl_plan__buffer(l->plan, bytes);
 	const size_t had = l->cap;
 
 	rfl_reserve(&l->pending, &l->cap, (size_t)buffer + 1);
@@ -139,7 +139,7 @@ static int forward_step(struct lowering *l, enum rfl_plan_op op, int first, int 
 	step_at(l, s)->activation = l->v[last].activation;
 	if (node_at(l, first)->ninputs > 0)
 		read_value(l, s, RFL_PLAN_X, node_at(l, first)->input[0]);
-	l->plan->output[last] = new_buffer(l, value_size(l, last), last, "output");
+	l->plan->output[last] = new_buffer(l, value_size(l, last));
 	use(l, s, RFL_PLAN_Y, l->plan->output[last]);
 	l->v[last].step = s;
 	return s;
@@ -192,7 +192,7 @@ static void add_up(struct lowering *l, int node, int most)
 		l->pending[b]--;
 		y = is_free(l, a)   ? a
 		    : is_free(l, b) ? b
-				    : new_buffer(l, l->plan->buffers[a].bytes, node, "gradient");
+				    : new_buffer(l, l->plan->buffers[a].bytes);
 		use(l, s, RFL_PLAN_DY, a);
 		use(l, s, RFL_PLAN_DY2, b);
 		use(l, s, RFL_PLAN_DX, y);
@@ -220,7 +220,7 @@ static int gradient_over(struct lowering *l, int dy, int node)
 {
 	if (dy >= 0 && is_free(l, dy) && l->plan->buffers[dy].bytes == value_size(l, node))
 		return dy;
-	return new_buffer(l, value_size(l, node), node, "gradient");
+	return new_buffer(l, value_size(l, node));
 }
 
 static bool wants_gradient(const struct lowering *l, int i, int j)
@@ -231,8 +231,7 @@ static bool wants_gradient(const struct lowering *l, int i, int j)
 /* The buffer in which the backward pass collects the gradient of a parameter. */
 static void use_parameter_gradient(struct lowering *l, int step, enum rfl_plan_slot slot, int param)
 {
-	const int buffer = new_buffer(l, 4 * l->net->params[param].numel, step_at(l, step)->node,
-				      "parameter gradient");
+	const int buffer = new_buffer(l, 4 * l->net->params[param].numel);
 
 	use(l, step, slot, buffer);
 }
@@ -249,7 +248,7 @@ static int pass_back(struct lowering *l, enum rfl_plan_op op, int i, int last, i
 	s = new_step(l, op, RFL_PLAN_DGRAD, i);
 	step_at(l, s)->last = last;
 	use(l, s, RFL_PLAN_DY, dy);
-	dx = over ? gradient_over(l, dy, x) : new_buffer(l, value_size(l, x), x, "gradient");
+	dx = over ? gradient_over(l, dy, x) : new_buffer(l, value_size(l, x));
 	use(l, s, RFL_PLAN_DX, dx);
 	give(l, x, dx);
 	return s;
@@ -324,7 +323,7 @@ static enum rfl_rc weighted_backward(struct lowering *l, int last)
 		return RFL_OK;
 	s = new_step(l, weighted(l, i), RFL_PLAN_DGRAD, i);
 	use(l, s, RFL_PLAN_DY, dy);
-	dx = new_buffer(l, value_size(l, input_of(l, i, 0)), input_of(l, i, 0), "gradient");
+	dx = new_buffer(l, value_size(l, input_of(l, i, 0)));
 	use(l, s, RFL_PLAN_DX, dx);
 	give(l, input_of(l, i, 0), dx);
 	return RFL_OK;
@@ -344,10 +343,10 @@ static enum rfl_rc norm_forward(struct lowering *l, int last)
 	s = forward_step(l, RFL_PLAN_NORM, i, last);
 	if (l->v[last].residual >= 0)
 		read_value(l, s, RFL_PLAN_OTHER, l->v[last].residual);
-	use(l, s, RFL_PLAN_MEAN, new_buffer(l, 4 * columns, i, "statistics"));
-	use(l, s, RFL_PLAN_INVERSE, new_buffer(l, 4 * columns, i, "statistics"));
+	use(l, s, RFL_PLAN_MEAN, new_buffer(l, 4 * columns));
+	use(l, s, RFL_PLAN_INVERSE, new_buffer(l, 4 * columns));
 	if (training && l->v[last].activation)
-		use(l, s, RFL_PLAN_MASK, new_buffer(l, elements(l, last), last, "mask"));
+		use(l, s, RFL_PLAN_MASK, new_buffer(l, elements(l, last)));
 	return RFL_OK;
 }
 
@@ -390,15 +389,13 @@ static enum rfl_rc norm_backward(struct lowering *l, int last)
 			give(l, residual, dy);
 		else
 			sum = dy2 >= 0 && is_free(l, dy2) ? dy2
-			      : is_free(l, dy)
-				      ? dy
-				      : new_buffer(l, value_size(l, last), last, "gradient");
+			      : is_free(l, dy)            ? dy
+							  : new_buffer(l, value_size(l, last));
 	}
 	if (wants_gradient(l, i, 0)) {
-		dx = dy != sum && is_free(l, dy) ? dy
-		     : dy2 >= 0 && dy2 != sum && is_free(l, dy2)
-			     ? dy2
-			     : new_buffer(l, value_size(l, i), i, "gradient");
+		dx = dy != sum && is_free(l, dy)                 ? dy
+		     : dy2 >= 0 && dy2 != sum && is_free(l, dy2) ? dy2
+								 : new_buffer(l, value_size(l, i));
 		use(l, s, RFL_PLAN_DX, dx);
 		give(l, input_of(l, i, 0), dx);
 	}
@@ -449,8 +446,7 @@ static enum rfl_rc dropout_forward(struct lowering *l, int i)
 		return RFL_OK;
 	}
 	s = forward_step(l, RFL_PLAN_DROPOUT, i, i);
-	use(l, s, RFL_PLAN_MASK,
-	    new_buffer(l, depth ? l->plan->setup.batch : elements(l, i), i, "mask"));
+	use(l, s, RFL_PLAN_MASK, new_buffer(l, depth ? l->plan->setup.batch : elements(l, i)));
 	return RFL_OK;
 }
 
@@ -554,7 +550,7 @@ static enum rfl_rc multiply_backward(struct lowering *l, int i)
 	read_value(l, s, RFL_PLAN_X, x);
 	read_value(l, s, RFL_PLAN_OTHER, other);
 	if (l->v[other].grad) {
-		buffer = new_buffer(l, value_size(l, other), other, "gradient");
+		buffer = new_buffer(l, value_size(l, other));
 		use(l, s, RFL_PLAN_DOTHER, buffer);
 		give(l, other, buffer);
 	}
@@ -668,7 +664,7 @@ static void columns_backward(struct lowering *l, int i, int x, int dy, struct rf
 	step->to = what.to;
 	step->add = g->n > 0 && l->pending[g->buffer[g->n - 1]] == 1 && g->buffer[g->n - 1] != dy;
 	step->zero = !step->add && !whole;
-	dx = step->add ? g->buffer[g->n - 1] : new_buffer(l, value_size(l, x), x, "gradient");
+	dx = step->add ? g->buffer[g->n - 1] : new_buffer(l, value_size(l, x));
 	if (!step->add)
 		give(l, x, dx);
 	use(l, s, RFL_PLAN_DY, dy);
@@ -923,7 +919,7 @@ static void add_loss(struct lowering *l, int output, double weight)
 	read_value(l, s, RFL_PLAN_X, output);
 	if (!l->plan->setup.training)
 		return;
-	dx = new_buffer(l, value_size(l, output), output, "gradient");
+	dx = new_buffer(l, value_size(l, output));
 	use(l, s, RFL_PLAN_DX, dx);
 	give(l, output, dx);
 }

@@ -20,15 +20,13 @@ void rfl_plan_free(struct rfl_plan *plan)
 		rfl_arena_free(plan->arena);
 }
 
-int rfl_plan__buffer(struct rfl_plan *plan, int64_t bytes, int node, const char *what)
+int rfl_plan__buffer(struct rfl_plan *plan, int64_t bytes)
 {
 	struct rfl_plan_buffer *b;
 	size_t n = (size_t)plan->nbuffers;
 
 	b = rfl_arena_append(plan->arena, &plan->buffers, &n);
-	*b = (struct rfl_plan_buffer){
-		.bytes = bytes, .node = node, .what = what, .first = -1, .last = -1
-	};
+	*b = (struct rfl_plan_buffer){ .bytes = bytes, .first = -1, .last = -1 };
 	plan->nbuffers = (int)n;
 	return plan->nbuffers - 1;
 }
@@ -50,8 +48,7 @@ void rfl_plan_ask(struct rfl_plan *plan, int step, enum rfl_plan_slot slot, int6
 
 	if (bytes <= 0)
 		return;
-	buffer = rfl_plan__buffer(plan, bytes, plan->steps[step].node,
-				  slot == RFL_PLAN_SAVED ? "saved" : "scratch");
+	buffer = rfl_plan__buffer(plan, bytes);
 	rfl_plan__use(plan, step, slot, buffer);
 	for (int i = step + 1; slot == RFL_PLAN_SAVED && i < plan->nsteps; i++)
 		if (plan->steps[i].forward == step)

@@ -67,10 +67,8 @@ enum rfl_plan_slot {
 
 struct rfl_plan_buffer {
 	int64_t bytes;
-	int node;         /**< whose output, gradient or parameter; -1: scratch */
-	const char *what; /**< "output", "gradient", "mask", ...: a static string */
-	int first, last;  /**< steps between which it is needed */
-	int64_t offset;   /**< in the block, a multiple of 64 */
+	int first, last; /**< steps between which it is needed */
+	int64_t offset;  /**< in the block, a multiple of 64 */
 };
 
 struct rfl_plan_step {

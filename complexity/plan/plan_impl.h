@@ -5,7 +5,7 @@
 #include "complexity/plan/plan.h"
 
 /** Append a buffer. @return its index */
-int rfl_plan__buffer(struct rfl_plan *plan, int64_t bytes, int node, const char *what);
+int rfl_plan__buffer(struct rfl_plan *plan, int64_t bytes);
 
 /** Make a buffer the step's operand, alive at that step. */
 void rfl_plan__use(struct rfl_plan *plan, int step, enum rfl_plan_slot slot, int buffer);

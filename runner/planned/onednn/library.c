@@ -94,7 +94,7 @@ static enum rfl_rc map_part(const struct rfl_backend *b, size_t floats, float **
 	if (*ret)
 		return RFL_OK;
 	return rfl_fail(err, RFL_EDEVMEM, 0, "%s: out of memory: %zu MiB for the parameters",
-			b->model, floats * sizeof(float) >> 20);
+			b->net->model, floats * sizeof(float) >> 20);
 }
 
 static void unmap_part(size_t floats, float *memory)
@@ -202,7 +202,7 @@ enum rfl_rc rfl_dnnl__convert(const struct rfl_backend *b, const dnnl_memory_des
 	if (st == dnnl_success)
 		return RFL_OK;
 	return rfl_fail(err, st == dnnl_out_of_memory ? RFL_EDEVMEM : RFL_EFAILED, (int)st,
-			"%s: oneDNN cannot convert a tensor", b->model);
+			"%s: oneDNN cannot convert a tensor", b->net->model);
 }
 
 /* Move every part to new layouts. */
@@ -288,7 +288,6 @@ enum rfl_rc rfl_backend_open(const struct rfl_net *net, const struct rfl_engine_
 	enum rfl_rc rc;
 
 	*b = (struct rfl_backend){ .net = net,
-				   .model = net->model,
 				   .type = cast == RFL_CAST_BF16 ? RFL_HOST_BF16 : RFL_HOST_F32,
 				   .threads = config->threads,
 				   .seed = config->seed,
@@ -386,7 +385,7 @@ enum rfl_rc rfl_backend_save(struct rfl_backend *b, struct rfl_err *err)
 		if (!b->saved.part[k]) {
 			forget_saved(b);
 			return rfl_fail(err, RFL_EDEVMEM, 0, "%s: out of memory for a snapshot",
-					b->model);
+					b->net->model);
 		}
 		memcpy(b->saved.part[k], b->part[k], b->floats * sizeof(float));
 	}

@@ -27,8 +27,7 @@ struct saved {
 
 struct rfl_backend {
 	const struct rfl_net *net; /* borrowed */
-	const char *model;
-	enum rfl_host_type type; /* of activations */
+	enum rfl_host_type type;   /* of activations */
 	int threads;
 	uint64_t seed;
 	dnnl_engine_t engine;

@@ -283,7 +283,7 @@ static enum rfl_rc bind_all(struct rfl_session *s, struct rfl_err *err)
 	if (!s->block || (s->kept_bytes > 0 && !s->kept))
 		return rfl_fail(err, RFL_EDEVMEM, 0,
 				"%s: out of memory: the plan of batch %lld needs %lld MiB",
-				s->b->model, (long long)s->plan->setup.batch,
+				s->b->net->model, (long long)s->plan->setup.batch,
 				(long long)(s->plan->bytes + s->kept_bytes) >> 20);
 	for (int i = 0; i < s->plan->nsteps; i++)
 		for (int k = 0; k < s->tasks[i].n && rc == RFL_OK; k++)
@@ -432,7 +432,7 @@ enum rfl_rc rfl_session_accumulate(struct rfl_session *s, bool first, struct rfl
 		b->sums = rfl_dnnl__map(b->floats * sizeof(float) + 1);
 	if (!b->sums)
 		return rfl_fail(err, RFL_EDEVMEM, 0, "%s: out of memory for sums of gradients",
-				b->model);
+				b->net->model);
 	for (int at = 0, param; (g = next_gradient(s, &at, &param));) {
 		const struct weight *w = &b->weights[param];
 
