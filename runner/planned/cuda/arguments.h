@@ -1,13 +1,13 @@
 /*
  * arguments.h - the arguments of the kernels in kernels.h: what a plan needs besides cuDNN. The
- * program, NVRTC (which compiles the kernels when an engine is opened) and the compiler of their CPU
- * twins (twins.c) read it.
+ * program, NVRTC (which compiles the kernels when an engine is opened) and the compiler of their
+ * CPU twins (twins.c) read it.
  *
  * Each kernel has one argument, its struct, and works on `n` independent units (see there), each by
  * one thread; no thread waits for another, and none shares memory with another. "value" is an
- * element of an activation in the engine's type, `type`; pointers to it are void. An image is rows x
- * columns, row-major: rows are samples x height x width, columns the channels (NHWC). Pointers may
- * be NULL only where a comment allows it, and outputs do not overlap inputs unless it does.
+ * element of an activation in the engine's type, `type`; pointers to it are void. An image is rows
+ * x columns, row-major: rows are samples x height x width, columns the channels (NHWC). Pointers
+ * may be NULL only where a comment allows it, and outputs do not overlap inputs unless it does.
  */
 #ifndef RFL_RUNNER_PLANNED_CUDA_ARGUMENTS_H
 #define RFL_RUNNER_PLANNED_CUDA_ARGUMENTS_H
@@ -41,9 +41,9 @@ enum rfl_value { RFL_VALUE_F32, RFL_VALUE_BF16, RFL_VALUE_F16 };
 
 /** What a whole step shares, in memory of the device, so that a recorded step can be replayed. */
 struct rfl_kernel_state {
-	uint64_t counter; /**< of dropout: distinguishes forward passes */
-	int64_t attempts; /**< updates tried, this one included */
-	double loss;      /**< of the last forward pass */
+	uint64_t counter;  /**< of dropout: distinguishes forward passes */
+	int64_t attempts;  /**< updates tried, this one included */
+	double loss;       /**< of the last forward pass */
 	double score_loss; /**< sum over rows since the engine read it */
 	int64_t score_rows, score_correct;
 	/* Loss scaling of fp16; scale is 1 elsewhere. */
@@ -63,9 +63,9 @@ struct rfl_kernel_state {
 struct rfl_k_input {
 	int64_t n;
 	int32_t type;
-	int32_t pixels, nhwc; /**< what `from` is */
+	int32_t pixels, nhwc;   /**< what `from` is */
 	int64_t channels, area; /**< area: height x width */
-	float mean[3], std[3]; /**< of pixels */
+	float mean[3], std[3];  /**< of pixels */
 	const void *from;
 	void *y;
 };
@@ -126,7 +126,7 @@ enum rfl_element_op {
 struct rfl_k_elements {
 	int64_t n;
 	int32_t type;
-	int32_t op; /**< enum rfl_element_op */
+	int32_t op;        /**< enum rfl_element_op */
 	const void *a, *b; /**< b NULL: an operation of one operand */
 	void *y;
 	float scale, shift;
@@ -226,7 +226,8 @@ struct rfl_k_norm_gradient_apply {
 	int32_t type;
 	int64_t columns;
 	const void *x, *dy, *dy2; /**< dy2 NULL: 0 */
-	const uint8_t *mask;      /**< NULL: 1; where g was written, it is dy here, without dy2 and mask */
+	const uint8_t
+		*mask; /**< NULL: 1; where g was written, it is dy here, without dy2 and mask */
 	const float *scale, *slope, *shift;
 	void *dx;
 };
@@ -236,7 +237,8 @@ struct rfl_k_norm_gradient_apply {
 struct rfl_kernel_window {
 	int64_t samples, columns;
 	int32_t in[2], out[2];
-	/** Adaptive with windows of different sizes: position o covers [floor(o * in / out), ceil((o
+	/** Adaptive with windows of different sizes: position o covers [floor(o * in / out),
+	 * ceil((o
 	 * + 1) * in / out)), and the rest is not read. */
 	int32_t unequal;
 	int32_t kernel[2], stride[2], dilation[2], pad[2];
@@ -297,8 +299,8 @@ struct rfl_k_scale_rows_gradient {
 	const void *x, *dy;
 	void *y;
 };
-/** Units: rows x columns. Copy columns from..from + columns of x, with rows of x_stride, to to..to +
- * columns of y. */
+/** Units: rows x columns. Copy columns from..from + columns of x, with rows of x_stride, to to..to
+ * + columns of y. */
 struct rfl_k_columns {
 	int64_t n;
 	int32_t type;
@@ -318,8 +320,8 @@ struct rfl_k_shuffle {
 
 /* ---- dropout ---- */
 
-/** Units: four units of dropout, each an element or a sample of `each` elements: y = x * keep / (1 -
- * probability), with the generator of rfl_host_dropout(). y may be x. */
+/** Units: four units of dropout, each an element or a sample of `each` elements: y = x * keep / (1
+ * - probability), with the generator of rfl_host_dropout(). y may be x. */
 struct rfl_k_dropout {
 	int64_t n; /**< ceil(units / 4) */
 	int32_t type;
@@ -358,8 +360,8 @@ struct rfl_k_loss {
 	float *losses;
 	uint8_t *correct;
 };
-/** Units: one. Add the mean of `losses`, times the weight, to the loss of the state, and to the score
- * what the last loss of a forward pass adds. */
+/** Units: one. Add the mean of `losses`, times the weight, to the loss of the state, and to the
+ * score what the last loss of a forward pass adds. */
 struct rfl_k_totals {
 	int64_t n; /**< 1 */
 	int64_t rows;
@@ -380,12 +382,12 @@ struct rfl_k_squares {
 	const float *x;
 	double *partials;
 };
-/** Units: one. Decide about an update from the sum of all partials: whether it is skipped (only with
- * loss scaling), the factor of the gradients, the corrections of Adam; and grow or shrink the scale
- * of the loss as torch.cuda.amp.GradScaler does: halved after a gradient that is not finite, doubled
- * after 2000 updates. */
+/** Units: one. Decide about an update from the sum of all partials: whether it is skipped (only
+ * with loss scaling), the factor of the gradients, the corrections of Adam; and grow or shrink the
+ * scale of the loss as torch.cuda.amp.GradScaler does: halved after a gradient that is not finite,
+ * doubled after 2000 updates. */
 struct rfl_k_decide {
-	int64_t n; /**< 1 */
+	int64_t n;      /**< 1 */
 	int64_t chunks; /**< 0: neither scaling nor clipping */
 	const double *partials;
 	double grad_clip; /**< 0: none */
