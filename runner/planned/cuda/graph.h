@@ -15,7 +15,7 @@ struct rfl_cudnn {
 	struct rfl_dl *dl;
 	struct rfl_cudnn_handle *handle; /**< NULL: no device */
 	rfl_cudnn_descriptor device;     /**< the described one; NULL: the handle's */
-	char version[16];                /**< "9.19.0" */
+	char version[32];                /**< "9.19.0" */
 };
 
 /** Open cuDNN 9. RFL_EUNAVAILABLE with the reason and the fix.
@@ -38,6 +38,9 @@ struct rfl_conv {
 	int64_t kernel[2], stride[2], dilation[2], pad[2];
 	bool bias, relu; /**< FORWARD: add a bias of float32, then ReLU */
 };
+
+/** The convolution of a step CONV or LINEAR. */
+struct rfl_conv rfl_conv_of(const struct rfl_plan *plan, int step);
 
 /** What a plan may use. */
 struct rfl_conv_rules {
