@@ -1,6 +1,7 @@
 /*
  * backend.h - what the planned engine (engine.c) needs of a library: the memory of the parameters,
- * plans bound to memory and run, updates. Each plugin links one implementation: onednn/ on a CPU.
+ * plans bound to memory and run, updates. Each plugin links one implementation: onednn/ on a CPU,
+ * cuda/ on an NVIDIA GPU.
  */
 #ifndef RFL_RUNNER_PLANNED_BACKEND_H
 #define RFL_RUNNER_PLANNED_BACKEND_H
@@ -19,7 +20,8 @@ const char *rfl_backend_version(void);
 /** RFL_OK, or RFL_EUNAVAILABLE with the reason and the fix. */
 enum rfl_rc rfl_backend_probe(enum rfl_device device, struct rfl_err *err);
 
-/** @return RFL_OK; RFL_EUNAVAILABLE: this machine lacks the precision; RFL_EDEVMEM */
+/** @return RFL_OK; RFL_EUNSUPPORTED: the precision; RFL_EUNAVAILABLE: this machine lacks it;
+ * RFL_EDEVMEM */
 enum rfl_rc rfl_backend_open(const struct rfl_net *net, const struct rfl_engine_config *config,
 			     struct rfl_backend **ret, struct rfl_err *err);
 void rfl_backend_close(struct rfl_backend *b);
@@ -54,15 +56,15 @@ enum rfl_rc rfl_session_new(struct rfl_backend *b, struct rfl_plan *take, struct
 void rfl_session_free(struct rfl_session *s);
 const struct rfl_plan *rfl_session_plan(const struct rfl_session *s);
 
-/** What the steps of one call work on, and what they find. */
+/** What the steps of one pass work on. */
 struct rfl_session_call {
 	const struct rfl_batch *batch;
 	uint64_t counter; /**< distinguishes the dropout of each forward pass */
-	double loss;      /**< 0 before; each step LOSS adds its own */
-	int64_t correct;
+	int64_t update;   /**< t of the next update */
 };
 
-/** Run one step, without waiting for it where the library allows. */
+/** Run one step, without waiting for it where the library allows. The first step, INPUT, takes the
+ * batch and the numbers of the call, and begins the loss at 0. */
 enum rfl_rc rfl_session_run(struct rfl_session *s, int step, struct rfl_session_call *call,
 			    struct rfl_err *err);
 enum rfl_rc rfl_session_wait(struct rfl_session *s, struct rfl_err *err);
@@ -83,6 +85,47 @@ enum rfl_rc rfl_session_gradient(struct rfl_session *s, int param, bool summed, 
 /** Update all parameters with a gradient. @param t  1 at the first update */
 enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer *optimizer,
 			       int64_t t, bool summed, struct rfl_err *err);
+
+/** The loss of the last forward pass, and sums over the passes since the last restart. */
+struct rfl_totals {
+	double loss;
+	struct rfl_score score;
+};
+/** Wait for the last forward pass. @param restart  begin the score again from 0 */
+enum rfl_rc rfl_backend_totals(struct rfl_backend *b, bool restart, struct rfl_totals *ret,
+			       struct rfl_err *err);
+
+/* Events, as in struct rfl_engine_ops. */
+enum rfl_rc rfl_backend_reserve_events(struct rfl_backend *b, int64_t n, struct rfl_err *err);
+enum rfl_rc rfl_backend_record_event(struct rfl_backend *b, int64_t i, struct rfl_err *err);
+enum rfl_rc rfl_backend_elapsed(struct rfl_backend *b, int64_t from, int64_t to, double *ret,
+				struct rfl_err *err);
+
+/** Functions of a back end whose device has a queue and memory of its own, as the members of struct
+ * rfl_engine_ops with the same names. */
+struct rfl_backend_queue {
+	enum rfl_rc (*device_info)(struct rfl_backend *b, struct rfl_engine_device *ret,
+				   struct rfl_err *err);
+	enum rfl_rc (*scaling)(struct rfl_backend *b, struct rfl_loss_scaling *ret,
+			       struct rfl_err *err);
+	/** The part of the state that only this back end has. */
+	enum rfl_rc (*visit_state)(struct rfl_backend *b, bool load, rfl_engine_state_fn fn,
+				   void *ctx, struct rfl_err *err);
+	enum rfl_rc (*host_alloc)(struct rfl_backend *b, size_t bytes, void **ret,
+				  struct rfl_err *err);
+	void (*host_free)(struct rfl_backend *b, void *memory);
+	enum rfl_rc (*upload)(struct rfl_backend *b, const struct rfl_batch *batch,
+			      struct rfl_err *err);
+	enum rfl_rc (*uploaded)(struct rfl_backend *b, struct rfl_err *err);
+	/** Between these, steps but INPUT, and updates, are recorded instead of run. end() also
+	 * forgets the recording if `keep` is false. */
+	enum rfl_rc (*begin)(struct rfl_backend *b, struct rfl_err *err);
+	enum rfl_rc (*end)(struct rfl_backend *b, bool keep, struct rfl_err *err);
+	enum rfl_rc (*replay)(struct rfl_backend *b, struct rfl_err *err);
+	void (*forget)(struct rfl_backend *b);
+};
+/** NULL: on a CPU. */
+extern const struct rfl_backend_queue *const rfl_backend_queue;
 
 /** Bytes in use: parameters, state, sums; and the session's block. s may be NULL. */
 int64_t rfl_backend_bytes(const struct rfl_backend *b, const struct rfl_session *s);

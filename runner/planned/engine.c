@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "complexity/op.h"
@@ -31,15 +30,12 @@ struct rfl_engine {
 	int64_t updates;  /* t of Adam */
 	int64_t forwards; /* counter of dropout */
 	int64_t saved_updates, saved_forwards;
-	double loss; /* NaN: none */
-	struct rfl_score score;
 	int64_t peak;
 	rfl_engine_mark_fn mark; /* NULL: off */
 	void *mark_ctx;
-	struct rfl_arena *mark_names; /* owns the names: per node, then of the loss */
-	const char **marks[2];        /* of forward and backward */
-	double *clocks;
-	int64_t nclocks;
+	struct rfl_arena *mark_names;            /* owns the names: per node, then of the loss */
+	const char **marks[2];                   /* of forward and backward */
+	bool recorded, with_backward, with_step; /* a step can be replayed, and what it does */
 };
 
 /* ---- opening ---- */
@@ -58,11 +54,6 @@ static const char *unsupported(enum rfl_op op, enum rfl_precision precision)
 
 static enum rfl_rc check_config(const struct rfl_engine_config *c, struct rfl_err *err)
 {
-	const enum rfl_cast cast = rfl_precision_cast(c->precision, c->device);
-
-	if (c->precision == RFL_PRECISION_TF32 || cast == RFL_CAST_FP16)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s needs a GPU; use fp32 or bf16",
-				rfl_precision_names[c->precision]);
 	if (c->threads < 1 || c->max_batch < 1)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"threads and batch must be at least 1, not %d and %lld", c->threads,
@@ -79,7 +70,7 @@ static struct rfl_plan_setup setup_of(const struct rfl_engine *e, int64_t n, boo
 
 	return (struct rfl_plan_setup){
 		.batch = n,
-		.value_bytes = cast == RFL_CAST_BF16 ? 2 : 4,
+		.value_bytes = cast == RFL_CAST_BF16 || cast == RFL_CAST_FP16 ? 2 : 4,
 		.training = e->mode != RFL_ENGINE_EVAL,
 		.frozen = e->mode == RFL_ENGINE_TRAIN_FROZEN_BN,
 		.dropout = e->config.dropout,
@@ -96,11 +87,10 @@ static void close_engine(struct rfl_engine *e)
 		rfl_session_free(e->sessions[i]);
 	rfl_backend_close(e->backend);
 	rfl_arena_free(e->mark_names);
-	free(e->clocks);
 	free(e);
 }
 
-static const struct rfl_engine_ops planned_ops;
+static struct rfl_engine_ops planned_ops;
 
 static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engine_config *config,
 			       struct rfl_engine **ret, struct rfl_err *err)
@@ -111,11 +101,9 @@ static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engin
 	struct rfl_plan_setup setup;
 	enum rfl_rc rc;
 
-	*e = (struct rfl_engine){ .ops = &planned_ops,
-				  .net = net,
-				  .config = *config,
-				  .mode = RFL_ENGINE_TRAIN,
-				  .loss = NAN };
+	*e = (struct rfl_engine){
+		.ops = &planned_ops, .net = net, .config = *config, .mode = RFL_ENGINE_TRAIN
+	};
 	rc = check_config(config, &why);
 	if (rc == RFL_OK) { /* the layers, before memory is taken */
 		setup = setup_of(e, 1, false);
@@ -139,7 +127,6 @@ static void forget_step(struct rfl_engine *e)
 {
 	e->last = NULL;
 	e->can_backward = false;
-	e->loss = NAN;
 }
 
 static void forget_gradients(struct rfl_engine *e)
@@ -147,8 +134,16 @@ static void forget_gradients(struct rfl_engine *e)
 	e->has_grads = e->summed = e->fresh = false;
 }
 
+static void forget_recording(struct rfl_engine *e)
+{
+	if (e->recorded)
+		rfl_backend_queue->forget(e->backend);
+	e->recorded = false;
+}
+
 static void drop_sessions(struct rfl_engine *e)
 {
+	forget_recording(e);
 	for (int i = 0; i < SLOTS; i++) {
 		rfl_session_free(e->sessions[i]);
 		e->sessions[i] = NULL;
@@ -192,6 +187,7 @@ static enum rfl_rc session_of(struct rfl_engine *e, int64_t n, bool unfused,
 		return RFL_OK;
 	if (setup.training && !e->sessions[FOR_TRAINING])
 		drop_sessions(e); /* the first plan for training chooses the layouts */
+	forget_recording(e);
 	if (e->last == *at)
 		e->last = NULL;
 	rfl_session_free(*at);
@@ -275,6 +271,13 @@ static enum rfl_rc trace(struct rfl_engine *e, struct rfl_session *s, rfl_engine
 	return rc;
 }
 
+static struct rfl_session_call next_call(struct rfl_engine *e, const struct rfl_batch *batch)
+{
+	return (struct rfl_session_call){ .batch = batch,
+					  .counter = (uint64_t)e->forwards++,
+					  .update = e->updates + 1 };
+}
+
 static enum rfl_rc forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
 				  rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
 {
@@ -288,8 +291,7 @@ static enum rfl_rc forward_traced(struct rfl_engine *e, const struct rfl_batch *
 	if (rc == RFL_OK)
 		rc = session_of(e, batch->n, fn != NULL, &s, &why);
 	if (rc == RFL_OK) {
-		e->call = (struct rfl_session_call){ .batch = batch,
-						     .counter = (uint64_t)e->forwards++ };
+		e->call = next_call(e, batch);
 		rc = run_steps(e, s, 0, rfl_session_plan(s)->nforward, &why);
 	}
 	if (rc == RFL_OK && fn)
@@ -297,13 +299,7 @@ static enum rfl_rc forward_traced(struct rfl_engine *e, const struct rfl_batch *
 	if (rc != RFL_OK)
 		return prefixed(err, &why);
 	e->last = s;
-	e->loss = e->call.loss;
 	e->can_backward = e->mode != RFL_ENGINE_EVAL;
-	if (e->config.score) {
-		e->score.rows += batch->n;
-		e->score.correct += e->call.correct;
-		e->score.loss += e->loss * (double)batch->n;
-	}
 	return RFL_OK;
 }
 
@@ -366,6 +362,7 @@ static enum rfl_rc step(struct rfl_engine *e, struct rfl_err *err)
 static enum rfl_rc set_mode(struct rfl_engine *e, enum rfl_engine_mode mode, struct rfl_err *err)
 {
 	(void)err;
+	forget_recording(e);
 	e->mode = mode;
 	return RFL_OK;
 }
@@ -377,6 +374,7 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"planned: the optimizer cannot change from %s; open a new engine",
 				rfl_optimizer_rule_names[e->config.optimizer.rule]);
+	forget_recording(e);
 	e->config.optimizer = *optimizer;
 	return RFL_OK;
 }
@@ -418,10 +416,14 @@ static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, 
 
 static enum rfl_rc loss(struct rfl_engine *e, double *ret, struct rfl_err *err)
 {
+	struct rfl_totals totals = { .loss = NAN };
+	enum rfl_rc rc;
+
 	if (!e->last)
 		return rfl_fail(err, RFL_EINVAL, 0, "planned: no loss; run forward first");
-	*ret = e->loss;
-	return RFL_OK;
+	rc = rfl_backend_totals(e->backend, false, &totals, err);
+	*ret = totals.loss;
+	return rc;
 }
 
 static enum rfl_rc logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)
@@ -490,10 +492,11 @@ static float *param_data(struct rfl_engine *e, int param)
 
 static enum rfl_rc score(struct rfl_engine *e, struct rfl_score *ret, struct rfl_err *err)
 {
-	(void)err;
-	*ret = e->score;
-	e->score = (struct rfl_score){ .rows = 0 };
-	return RFL_OK;
+	struct rfl_totals totals = { .loss = NAN };
+	const enum rfl_rc rc = rfl_backend_totals(e->backend, true, &totals, err);
+
+	*ret = totals.score;
+	return rc;
 }
 
 static enum rfl_rc sync_engine(struct rfl_engine *e, struct rfl_err *err)
@@ -522,32 +525,18 @@ static enum rfl_rc reset_memory(struct rfl_engine *e, struct rfl_err *err)
 
 static enum rfl_rc reserve_events(struct rfl_engine *e, int64_t n, struct rfl_err *err)
 {
-	double *clocks = rfl_try_array((size_t)n, sizeof(*clocks));
-
-	if (!clocks)
-		return rfl_fail(err, RFL_ENOMEM, 0, "planned: out of memory for events");
-	free(e->clocks);
-	e->clocks = clocks;
-	e->nclocks = n;
-	return RFL_OK;
+	return rfl_backend_reserve_events(e->backend, n, err);
 }
 
 static enum rfl_rc record_event(struct rfl_engine *e, int64_t i, struct rfl_err *err)
 {
-	struct timespec now;
-
-	(void)err;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	e->clocks[i] = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-	return RFL_OK;
+	return rfl_backend_record_event(e->backend, i, err);
 }
 
 static enum rfl_rc elapsed(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
 			   struct rfl_err *err)
 {
-	(void)err;
-	*ret = e->clocks[to] - e->clocks[from];
-	return RFL_OK;
+	return rfl_backend_elapsed(e->backend, from, to, ret, err);
 }
 
 /* ---- state ---- */
@@ -564,6 +553,7 @@ static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
 	bool replan = false;
 	const enum rfl_rc rc = rfl_backend_restore(e->backend, &replan, err);
 
+	forget_recording(e);
 	if (replan)
 		drop_sessions(e);
 	forget_step(e);
@@ -614,12 +604,123 @@ static enum rfl_rc visit_state(struct rfl_engine *e, bool load, rfl_engine_state
 		rc = fn("steps", &e->updates, sizeof(e->updates), ctx, err);
 	if (rc == RFL_OK)
 		rc = fn("random", &e->forwards, sizeof(e->forwards), ctx, err);
+	if (rc == RFL_OK && rfl_backend_queue)
+		rc = rfl_backend_queue->visit_state(e->backend, load, fn, ctx, err);
 	return rc;
+}
+
+/* ---- a queue ---- */
+
+static enum rfl_rc device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
+			       struct rfl_err *err)
+{
+	return rfl_backend_queue->device_info(e->backend, ret, err);
+}
+
+static enum rfl_rc scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret, struct rfl_err *err)
+{
+	return rfl_backend_queue->scaling(e->backend, ret, err);
+}
+
+static enum rfl_rc host_alloc(struct rfl_engine *e, size_t bytes, void **ret, struct rfl_err *err)
+{
+	return rfl_backend_queue->host_alloc(e->backend, bytes, ret, err);
+}
+
+static void host_free(struct rfl_engine *e, void *memory_)
+{
+	rfl_backend_queue->host_free(e->backend, memory_);
+}
+
+static enum rfl_rc upload(struct rfl_engine *e, const struct rfl_batch *batch, struct rfl_err *err)
+{
+	const enum rfl_rc rc = check_batch(e, batch, err);
+
+	return rc == RFL_OK ? rfl_backend_queue->upload(e->backend, batch, err) : rc;
+}
+
+static enum rfl_rc uploaded(struct rfl_engine *e, struct rfl_err *err)
+{
+	return rfl_backend_queue->uploaded(e->backend, err);
+}
+
+/* Run the steps of a recording, but INPUT. */
+static enum rfl_rc record_steps(struct rfl_engine *e, struct rfl_session *s, bool backwards,
+				bool updates, struct rfl_err *err)
+{
+	const struct rfl_plan *plan = rfl_session_plan(s);
+	enum rfl_rc rc = run_steps(e, s, 1, plan->nforward, err);
+
+	if (rc == RFL_OK && backwards)
+		rc = run_steps(e, s, plan->nforward, plan->nsteps, err);
+	if (rc == RFL_OK && updates)
+		rc = rfl_session_update(s, &e->config.optimizer, e->call.update, false, err);
+	return rc;
+}
+
+static enum rfl_rc capture(struct rfl_engine *e, const struct rfl_batch *batch, bool backwards,
+			   bool updates, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_session *s = NULL;
+	enum rfl_rc rc = check_batch(e, batch, &why), ended;
+
+	forget_recording(e);
+	forget_step(e);
+	forget_gradients(e);
+	if (rc == RFL_OK && e->mark)
+		rc = rfl_fail(&why, RFL_EUNSUPPORTED, 0, "a recorded step has no marks");
+	if (rc == RFL_OK)
+		rc = session_of(e, batch->n, false, &s, &why);
+	if (rc == RFL_OK && updates)
+		rc = rfl_backend_make_state(e->backend, &e->config.optimizer, &why);
+	if (rc == RFL_OK)
+		rc = rfl_backend_queue->begin(e->backend, &why);
+	if (rc == RFL_OK) {
+		e->call = (struct rfl_session_call){ .batch = batch, .update = e->updates + 1 };
+		rc = record_steps(e, s, backwards, updates, &why);
+		ended = rfl_backend_queue->end(e->backend, rc == RFL_OK,
+					       rc == RFL_OK ? &why : NULL);
+		rc = rc == RFL_OK ? ended : rc;
+	}
+	if (rc != RFL_OK)
+		return prefixed(err, &why);
+	e->recorded = true;
+	e->with_backward = backwards;
+	e->with_step = updates;
+	return RFL_OK;
+}
+
+static enum rfl_rc replay(struct rfl_engine *e, const struct rfl_batch *batch, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_session *const s =
+		e->sessions[e->mode == RFL_ENGINE_EVAL ? FOR_EVALUATION : FOR_TRAINING];
+	enum rfl_rc rc = check_batch(e, batch, &why);
+
+	if (rc == RFL_OK && (!e->recorded || !s || rfl_session_plan(s)->setup.batch != batch->n))
+		rc = rfl_fail(&why, RFL_EINVAL, 0, "no step of %lld samples was recorded",
+			      (long long)batch->n);
+	if (rc == RFL_OK) {
+		e->call = next_call(e, batch);
+		rc = rfl_session_run(s, 0, &e->call, &why);
+	}
+	if (rc == RFL_OK)
+		rc = rfl_backend_queue->replay(e->backend, &why);
+	if (rc != RFL_OK)
+		return prefixed(err, &why);
+	e->last = s;
+	e->can_backward = false;
+	e->summed = false;
+	e->has_grads = e->with_backward;
+	e->fresh = e->with_backward && !e->with_step;
+	e->updates += e->with_step;
+	return RFL_OK;
 }
 
 /* ---- the plugin ---- */
 
-static const struct rfl_engine_ops planned_ops = {
+static struct rfl_engine_ops planned_ops = {
 	.name = "planned",
 	.version = RFL_PLANNED_VERSION,
 	.variant = RFL_PLANNED_VARIANT,
@@ -654,11 +755,29 @@ static const struct rfl_engine_ops planned_ops = {
 	.optimizer_kernels = optimizer_kernels,
 	.score = score,
 	.visit_state = visit_state,
+	.device_info = device_info,
+	.scaling = scaling,
+	.host_alloc = host_alloc,
+	.host_free = host_free,
+	.upload = upload,
+	.uploaded = uploaded,
+	.capture = capture,
+	.replay = replay,
 };
 
 extern RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);
 
 const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi)
 {
+	if (!rfl_backend_queue) {
+		planned_ops.device_info = NULL;
+		planned_ops.scaling = NULL;
+		planned_ops.host_alloc = NULL;
+		planned_ops.host_free = NULL;
+		planned_ops.upload = NULL;
+		planned_ops.uploaded = NULL;
+		planned_ops.capture = NULL;
+		planned_ops.replay = NULL;
+	}
 	return abi == RFL_ENGINE_ABI ? &planned_ops : NULL;
 }

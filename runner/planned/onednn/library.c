@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "complexity/op.h"
 #include "runner/planned/onednn/onednn.h"
 
@@ -285,7 +286,7 @@ enum rfl_rc rfl_backend_open(const struct rfl_net *net, const struct rfl_engine_
 	struct rfl_backend *b = rfl_alloc_array(1, sizeof(*b));
 	const size_t n = (size_t)net->nparams;
 	RFL_AUTOFREE dnnl_memory_desc_t *layouts = rfl_alloc_array(n, sizeof(*layouts));
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	*b = (struct rfl_backend){ .net = net,
 				   .type = cast == RFL_CAST_BF16 ? RFL_HOST_BF16 : RFL_HOST_F32,
@@ -297,7 +298,11 @@ enum rfl_rc rfl_backend_open(const struct rfl_net *net, const struct rfl_engine_
 	for (int i = 0; i < net->nparams; i++)
 		b->weights[i].plain = layouts[i] = plain_of(net, &net->params[i]);
 	b->floats = lay_out(b, layouts, b->weights);
-	rc = open_library(b, err);
+	if (config->precision == RFL_PRECISION_TF32 || cast == RFL_CAST_FP16)
+		rc = rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s needs a GPU; use fp32 or bf16",
+			      rfl_precision_names[config->precision]);
+	if (rc == RFL_OK)
+		rc = open_library(b, err);
 	if (rc == RFL_OK)
 		rc = map_part(b, b->floats, &b->part[RFL_PART_VALUE], err);
 	if (rc == RFL_OK)
@@ -325,6 +330,7 @@ void rfl_backend_close(struct rfl_backend *b)
 	(void)dnnl_stream_destroy(b->stream);
 	(void)dnnl_engine_destroy(b->engine);
 	free(b->weights);
+	free(b->clocks);
 	free(b);
 }
 
@@ -427,4 +433,44 @@ enum rfl_rc rfl_backend_restore(struct rfl_backend *b, bool *replan, struct rfl_
 	}
 	b->version++;
 	return rc;
+}
+
+/* ---- results and time ---- */
+
+const struct rfl_backend_queue *const rfl_backend_queue = NULL;
+
+enum rfl_rc rfl_backend_totals(struct rfl_backend *b, bool restart, struct rfl_totals *ret,
+			       struct rfl_err *err)
+{
+	(void)err;
+	*ret = b->totals;
+	if (restart)
+		b->totals.score = (struct rfl_score){ .rows = 0 };
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_backend_reserve_events(struct rfl_backend *b, int64_t n, struct rfl_err *err)
+{
+	double *clocks = rfl_try_array((size_t)n, sizeof(*clocks));
+
+	if (!clocks)
+		return rfl_fail(err, RFL_ENOMEM, 0, "planned: out of memory for events");
+	free(b->clocks);
+	b->clocks = clocks;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_backend_record_event(struct rfl_backend *b, int64_t i, struct rfl_err *err)
+{
+	(void)err;
+	b->clocks[i] = 1e-9 * (double)rfl_clock_ns();
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_backend_elapsed(struct rfl_backend *b, int64_t from, int64_t to, double *ret,
+				struct rfl_err *err)
+{
+	(void)err;
+	*ret = b->clocks[to] - b->clocks[from];
+	return RFL_OK;
 }

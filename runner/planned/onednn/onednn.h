@@ -40,6 +40,8 @@ struct rfl_backend {
 	uint64_t generation;
 	uint64_t version; /* grows when values change */
 	struct saved saved;
+	struct rfl_totals totals;
+	double *clocks; /* events: seconds */
 };
 
 /* Where an argument of a primitive lies: in a buffer of the step, or in a parameter. */

@@ -477,6 +477,7 @@ static void input_run(struct rfl_session *s, const struct rfl_plan_step *at,
 {
 	const int64_t *dim = node_of(s, at)->shape.dim;
 
+	s->b->totals.loss = 0;
 	rfl_host_input(call->batch, dim[0], dim[1], dim[2], s->b->type, data(s, at, RFL_PLAN_Y));
 }
 
@@ -577,6 +578,7 @@ static void dropout_run(struct rfl_session *s, const struct rfl_plan_step *at,
 static void loss_run(struct rfl_session *s, const struct rfl_plan_step *at,
 		     struct rfl_session_call *call)
 {
+	struct rfl_totals *const totals = &s->b->totals;
 	const struct rfl_host_loss k = {
 		.type = s->b->type,
 		.rows = s->plan->setup.batch,
@@ -587,8 +589,14 @@ static void loss_run(struct rfl_session *s, const struct rfl_plan_step *at,
 		.weight = at->weight,
 	};
 
-	/* the net's output comes last */
-	call->loss += at->weight * rfl_host_cross_entropy(&k, &call->correct);
+	int64_t correct;
+
+	totals->loss += at->weight * rfl_host_cross_entropy(&k, &correct);
+	if (at == &s->plan->steps[s->plan->nforward - 1]) { /* the net's output comes last */
+		totals->score.rows += k.rows;
+		totals->score.correct += correct;
+		totals->score.loss += totals->loss * (double)k.rows;
+	}
 }
 
 /* ---- the table ---- */

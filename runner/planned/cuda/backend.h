@@ -1,0 +1,152 @@
+/* backend.h - private to the back end of the planned engine for NVIDIA GPUs. */
+#ifndef RFL_RUNNER_PLANNED_CUDA_BACKEND_H
+#define RFL_RUNNER_PLANNED_CUDA_BACKEND_H
+
+#include "runner/planned/backend.h"
+#include "runner/planned/cuda/arguments.h"
+#include "runner/planned/cuda/graph.h"
+
+/* The largest workspace of a convolution. */
+#define MAX_WORKSPACE ((int64_t)1 << 30)
+
+#define KERNEL_ID(name) KERNEL_##name,
+enum kernel { RFL_KERNELS(KERNEL_ID) KERNEL_COUNT };
+#undef KERNEL_ID
+
+/* A batch on the device, as the host has it. */
+struct staged {
+	rfl_cuda_address images, labels;
+	size_t bytes[2]; /* of these */
+	struct rfl_batch batch;
+	bool filled;
+	struct rfl_cuda_event *ready, *used; /* copied; read by the last forward pass */
+};
+
+/* A copy of everything that a step changes. */
+struct saved {
+	bool exists;
+	rfl_cuda_address part[RFL_PART_COUNT];
+	struct rfl_kernel_state state;
+};
+
+struct rfl_backend {
+	const struct rfl_net *net; /* borrowed */
+	enum rfl_value type;       /* of activations */
+	bool tf32, deterministic, benchmark;
+	uint64_t seed;
+	struct rfl_cuda *cuda;
+	struct rfl_queue_functions queue;
+	struct rfl_cuda_stream *stream, *copies; /* copies: of batches, beside the steps */
+	struct rfl_cudnn *cudnn;
+	struct rfl_cuda_module *module;
+	struct rfl_cuda_function *kernels[KERNEL_COUNT];
+	size_t *at;    /* per parameter: its offset in each part, in floats */
+	size_t floats; /* of one part */
+	/* The parameters and the state of the optimizer; 0: none. Weights of convolutions are KRSC,
+	 * of linear layers after a flattened image in the order of its memory. */
+	rfl_cuda_address part[RFL_PART_COUNT];
+	rfl_cuda_address values; /* the parameters as 16-bit values, at the same offsets; 0: none */
+	rfl_cuda_address gradients, sums; /* the same, float32 */
+	rfl_cuda_address state;           /* struct rfl_kernel_state */
+	rfl_cuda_address labels;          /* of the batch in the step */
+	rfl_cuda_address losses;          /* per row: a float, then a byte */
+	rfl_cuda_address partials;        /* of sums of squares */
+	bool stale;                       /* `values` must be made again */
+	struct staged staged[2];
+	int last_staged;
+	int64_t max_batch;
+	struct rfl_cuda_event **events;
+	int64_t nevents;
+	struct rfl_cuda_graph_exec *recording; /* NULL: none */
+	struct saved saved;
+};
+
+/* What the back end adds to a step of a plan: offsets in the buffer SCRATCH; -1: none. */
+struct task {
+	struct rfl_conv_plan conv;
+	bool fused; /* the convolution's plan adds the bias, and applies ReLU */
+	int64_t scratch, workspace, gradient, partials, factors;
+	int64_t chunks; /* of partial sums over rows */
+};
+
+struct rfl_session {
+	struct rfl_backend *b;
+	struct rfl_plan *plan;
+	struct task *tasks; /* per step */
+	bool *has_gradient; /* per parameter */
+	rfl_cuda_address block;
+	/* The execution plans, one per kind of convolution; tasks borrow them. */
+	struct made {
+		struct rfl_conv conv;
+		struct rfl_conv_plan plan;
+		bool fused;
+	} * made;
+	size_t nmade;
+};
+
+/* ---- steps (steps.c) ---- */
+
+/* Ask for the memory of a step. */
+void rfl_cuda__ask(struct rfl_session *s, int step);
+enum rfl_rc rfl_cuda__run(struct rfl_session *s, int step, const struct rfl_session_call *call,
+			  struct rfl_err *err);
+/* The address of a step's buffer; NULL: none. */
+void *rfl_cuda__data(const struct rfl_session *s, const struct rfl_plan_step *at,
+		     enum rfl_plan_slot slot);
+/* Rows and columns that column sums of a step run over, and the chunks that give every
+ * multiprocessor work. */
+int64_t rfl_cuda__chunks(const struct rfl_backend *b, int64_t rows, int64_t columns);
+
+/* ---- kernels (launch.c) ---- */
+
+/* Compile the kernels for the device and the type. */
+enum rfl_rc rfl_cuda__load_kernels(struct rfl_backend *b, struct rfl_err *err);
+/* Queue a kernel. @param argument  its struct, which begins with n */
+enum rfl_rc rfl_cuda__launch(const struct rfl_backend *b, enum kernel kernel, const void *argument,
+			     struct rfl_err *err);
+#define LAUNCH(b, err, name, ...) \
+	rfl_cuda__launch(b, KERNEL_##name, &(struct rfl_k_##name){ __VA_ARGS__ }, err)
+
+/* ---- memory (library.c) ---- */
+
+/* Memory filled with zeros. `what` is for the message. */
+enum rfl_rc rfl_cuda__alloc(const struct rfl_backend *b, size_t bytes, const char *what,
+			    rfl_cuda_address *ret, struct rfl_err *err);
+void rfl_cuda__free(const struct rfl_backend *b, rfl_cuda_address *address);
+/* Copy from the device after everything that is queued; wait for it. */
+enum rfl_rc rfl_cuda__fetch(const struct rfl_backend *b, void *to, rfl_cuda_address from,
+			    size_t bytes, struct rfl_err *err);
+/* Reorder a parameter between PyTorch's order and the device's. */
+void rfl_cuda__reorder(const struct rfl_net *net, int param, bool to_device, const float *from,
+		       float *to);
+
+/* ---- batches, events and recordings (queue.c) ---- */
+
+/* Make the batch the one of the next steps: images in Y of the step INPUT, labels in b->labels. */
+enum rfl_rc rfl_cuda__take_batch(struct rfl_backend *b, const struct rfl_batch *batch, void *y,
+				 struct rfl_err *err);
+void rfl_cuda__close_queue(struct rfl_backend *b);
+
+/* ---- helpers ---- */
+
+static inline void *rfl_cuda__pointer(rfl_cuda_address address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+/* A parameter's floats in a block; NULL: the block does not exist. */
+static inline float *rfl_cuda__floats(const struct rfl_backend *b, rfl_cuda_address block,
+				      int param)
+{
+	return block ? (float *)(uintptr_t)(block + 4 * b->at[param]) : NULL;
+}
+
+static inline int64_t rfl_cuda__size(enum rfl_value type)
+{
+	return type == RFL_VALUE_F32 ? 4 : 2;
+}
+
+#define QUEUE(b, member, err, ...) \
+	rfl_cuda_check((b)->cuda, (b)->queue.member(__VA_ARGS__), #member, err)
+
+#endif
