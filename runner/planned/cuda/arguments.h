@@ -30,7 +30,7 @@ enum rfl_value { RFL_VALUE_F32, RFL_VALUE_BF16, RFL_VALUE_F16 };
 /* clang-format off */
 #define RFL_KERNELS(X) \
 	X(input) X(narrow) X(widen) X(add_floats) \
-	X(elements) X(bias) X(column_partials) X(column_totals) \
+	X(elements) X(bias) X(column_partials) X(fold) X(column_totals) \
 	X(norm_partials) X(norm_finish) X(norm_apply) \
 	X(norm_gradient_partials) X(norm_gradient_finish) X(norm_gradient_apply) \
 	X(max_pool) X(max_pool_gradient) X(average_pool) X(average_pool_gradient) \
@@ -150,6 +150,14 @@ struct rfl_k_column_partials {
 	int64_t rows, columns, chunks;
 	const void *x;
 	float *partials;
+};
+/** Units: chunks x columns. y[chunk * columns + column] = sum of x over the rows chunk, chunk +
+ * chunks, ... */
+struct rfl_k_fold {
+	int64_t n;
+	int64_t rows, columns, chunks;
+	const float *x;
+	float *y;
 };
 /** Units: columns. y[column] = sum over the chunks */
 struct rfl_k_column_totals {

@@ -93,9 +93,6 @@ enum rfl_rc rfl_cuda__run(struct rfl_session *s, int step, const struct rfl_sess
 /* The address of a step's buffer; NULL: none. */
 void *rfl_cuda__data(const struct rfl_session *s, const struct rfl_plan_step *at,
 		     enum rfl_plan_slot slot);
-/* Rows and columns that column sums of a step run over, and the chunks that give every
- * multiprocessor work. */
-int64_t rfl_cuda__chunks(const struct rfl_backend *b, int64_t rows, int64_t columns);
 
 /* ---- kernels (launch.c) ---- */
 
