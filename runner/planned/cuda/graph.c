@@ -282,7 +282,7 @@ static int propose(const struct rfl_cudnn *lib, rfl_cudnn_descriptor of, int mod
 		   const struct rfl_conv_rules *rules, int most, struct rfl_conv_plan *plans,
 		   int *n)
 {
-	enum { CONFIGS = 32 };
+	enum { CONFIGS = 64 }; /* cuDNN 9.19 proposes up to 40 */
 	struct making m = { .lib = lib };
 	rfl_cudnn_descriptor d = make(&m, RFL_CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR),
 			     configs[CONFIGS];
@@ -294,9 +294,11 @@ static int propose(const struct rfl_cudnn *lib, rfl_cudnn_descriptor of, int mod
 	if (!lib->handle)
 		set_descriptor(&m, d, RFL_CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, lib->device);
 	(void)finish(&m, d);
-	for (; made < CONFIGS && m.status == 0; made++)
+	while (made < CONFIGS && m.status == 0) {
 		m.status = lib->calls.descriptor_create(RFL_CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
 							&configs[made]);
+		made += m.status == 0;
+	}
 	if (m.status == 0)
 		m.status =
 			lib->calls.get(d, RFL_CUDNN_ATTR_ENGINEHEUR_RESULTS,
@@ -320,9 +322,9 @@ enum rfl_rc rfl_conv_plans(const struct rfl_cudnn *lib, const struct rfl_conv *c
 	int status = m.status;
 
 	*n = 0;
-	if (status == 0)
+	if (m.status == 0)
 		status = propose(lib, d, RFL_CUDNN_HEUR_MODE_A, rules, most, plans, n);
-	if (*n < most) /* some layers have an exact plan only there */
+	if (m.status == 0 && *n < most) /* some layers have an exact plan only there */
 		status = propose(lib, d, RFL_CUDNN_HEUR_MODE_FALLBACK, rules, most, plans, n);
 	release(&m);
 	if (*n > 0)
