@@ -158,13 +158,18 @@ static rfl_cudnn_descriptor pointwise(struct making *m, int mode, rfl_cudnn_desc
 }
 
 /* The graph of a convolution, perhaps with bias and ReLU after it. */
-static rfl_cudnn_descriptor graph(struct making *m, const struct rfl_conv *c, enum rfl_value value)
+static rfl_cudnn_descriptor graph(struct making *m, const struct rfl_conv *c,
+				  const struct rfl_conv_rules *rules)
 {
 	static const int64_t single[] = { 1, 1 };
-	const int type = data_type(value), after = c->bias + c->relu;
+	const int type = data_type(rules->type), after = c->bias + c->relu;
+	const bool wide = rules->wide_gradient && c->pass == RFL_PLAN_WGRAD;
+	const int weights = wide ? RFL_CUDNN_DATA_FLOAT : type;
+	const int biases = rules->narrow_bias ? type : RFL_CUDNN_DATA_FLOAT;
 	const int64_t in = c->channels[0], out = c->channels[1], n = c->batch;
 	rfl_cudnn_descriptor x = tensor(m, RFL_CONV_X, type, n, in, c->in, false);
-	rfl_cudnn_descriptor w = tensor(m, RFL_CONV_W, type, out, in / c->groups, c->kernel, false);
+	rfl_cudnn_descriptor w =
+		tensor(m, RFL_CONV_W, weights, out, in / c->groups, c->kernel, false);
 	rfl_cudnn_descriptor y = tensor(m, RFL_CONV_Y, type, n, out, c->out, false);
 	rfl_cudnn_descriptor between[2] = { y, y }, ops[3], d;
 	int nops = 0;
@@ -174,10 +179,9 @@ static rfl_cudnn_descriptor graph(struct making *m, const struct rfl_conv *c, en
 			tensor(m, RFL_CONV_B + 1 + i, RFL_CUDNN_DATA_FLOAT, n, out, c->out, true);
 	ops[nops++] = convolution(m, c, x, w, between[0]);
 	if (c->bias)
-		ops[nops++] = pointwise(
-			m, RFL_CUDNN_POINTWISE_ADD, between[0],
-			tensor(m, RFL_CONV_B, RFL_CUDNN_DATA_FLOAT, 1, out, single, false),
-			c->relu ? between[1] : y);
+		ops[nops++] = pointwise(m, RFL_CUDNN_POINTWISE_ADD, between[0],
+					tensor(m, RFL_CONV_B, biases, 1, out, single, false),
+					c->relu ? between[1] : y);
 	if (c->relu)
 		ops[nops++] = pointwise(m, RFL_CUDNN_POINTWISE_RELU_FWD, between[c->bias], NULL, y);
 	d = make(m, RFL_CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -282,7 +286,7 @@ static int propose(const struct rfl_cudnn *lib, rfl_cudnn_descriptor of, int mod
 		   const struct rfl_conv_rules *rules, int most, struct rfl_conv_plan *plans,
 		   int *n)
 {
-	enum { CONFIGS = 32 };
+	enum { CONFIGS = 64 }; /* cuDNN 9.19 proposes up to 40 */
 	struct making m = { .lib = lib };
 	rfl_cudnn_descriptor d = make(&m, RFL_CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR),
 			     configs[CONFIGS];
@@ -294,9 +298,11 @@ static int propose(const struct rfl_cudnn *lib, rfl_cudnn_descriptor of, int mod
 	if (!lib->handle)
 		set_descriptor(&m, d, RFL_CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, lib->device);
 	(void)finish(&m, d);
-	for (; made < CONFIGS && m.status == 0; made++)
+	while (made < CONFIGS && m.status == 0) {
 		m.status = lib->calls.descriptor_create(RFL_CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
 							&configs[made]);
+		made += m.status == 0;
+	}
 	if (m.status == 0)
 		m.status =
 			lib->calls.get(d, RFL_CUDNN_ATTR_ENGINEHEUR_RESULTS,
@@ -316,13 +322,13 @@ enum rfl_rc rfl_conv_plans(const struct rfl_cudnn *lib, const struct rfl_conv *c
 			   struct rfl_conv_plan *plans, int *n, struct rfl_err *err)
 {
 	struct making m = { .lib = lib };
-	rfl_cudnn_descriptor d = graph(&m, conv, rules->type);
+	rfl_cudnn_descriptor d = graph(&m, conv, rules);
 	int status = m.status;
 
 	*n = 0;
-	if (status == 0)
+	if (m.status == 0)
 		status = propose(lib, d, RFL_CUDNN_HEUR_MODE_A, rules, most, plans, n);
-	if (*n < most) /* some layers have an exact plan only there */
+	if (m.status == 0 && *n < most) /* some layers have an exact plan only there */
 		status = propose(lib, d, RFL_CUDNN_HEUR_MODE_FALLBACK, rules, most, plans, n);
 	release(&m);
 	if (*n > 0)

@@ -36,7 +36,7 @@ struct rfl_conv {
 	int64_t channels[2];   /**< in, out */
 	int64_t in[2], out[2]; /**< heights and widths */
 	int64_t kernel[2], stride[2], dilation[2], pad[2];
-	bool bias, relu; /**< FORWARD: add a bias of float32, then ReLU */
+	bool bias, relu; /**< FORWARD: add a bias, then ReLU */
 };
 
 /** The convolution of a step CONV or LINEAR. */
@@ -46,6 +46,8 @@ struct rfl_conv rfl_conv_of(const struct rfl_plan *plan, int step);
 struct rfl_conv_rules {
 	enum rfl_value type; /**< of images, weights and their gradients; sums are float32 */
 	bool tf32;           /**< float32 may be multiplied with 10 bits of mantissa */
+	bool narrow_bias;    /**< the bias is of `type`, as where PyTorch casts automatically */
+	bool wide_gradient;  /**< dW is float32; cuDNN 9.19 has no such plan for 16-bit images */
 	bool deterministic;
 	int64_t workspace; /**< at most so many bytes */
 };
