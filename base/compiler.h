@@ -8,6 +8,7 @@
 #define RFL_NORETURN          __attribute__((noreturn))
 #define RFL_EXPORT            __attribute__((visibility("default")))
 #define RFL_ALIGNED(n)        __attribute__((aligned(n)))
+#define RFL_MAY_ALIAS         __attribute__((may_alias))
 #define RFL_NOINLINE          __attribute__((noinline))
 #define RFL_TARGET(isa)       __attribute__((target(isa)))
 #define RFL_UNUSED            __attribute__((unused))

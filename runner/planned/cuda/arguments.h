@@ -1,5 +1,5 @@
 /*
- * arguments.h - the arguments of the kernels in kernels.h: what a plan needs besides cuDNN. The
+ * arguments.h - the arguments of the kernels in kernel_*.h: what a plan needs besides cuDNN. The
  * program, NVRTC (which compiles the kernels when an engine is opened) and the compiler of their
  * CPU twins (twins.c) read it.
  *
@@ -30,13 +30,13 @@ enum rfl_value { RFL_VALUE_F32, RFL_VALUE_BF16, RFL_VALUE_F16 };
 /* clang-format off */
 #define RFL_KERNELS(X) \
 	X(input) X(narrow) X(widen) X(add_floats) \
-	X(elements) X(bias) X(column_partials) X(fold) X(column_totals) \
+	X(elements) X(bias) X(column_partials) X(fold_partials) X(column_totals) \
 	X(norm_partials) X(norm_finish) X(norm_apply) \
 	X(norm_gradient_partials) X(norm_gradient_finish) X(norm_gradient_apply) \
 	X(max_pool) X(max_pool_gradient) X(average_pool) X(average_pool_gradient) \
 	X(scale_rows) X(scale_rows_gradient) X(columns) X(shuffle) \
 	X(dropout) X(dropout_gradient) X(loss) X(totals) \
-	X(squares) X(decide) X(sgd) X(adam)
+	X(squares) X(fold_squares) X(decide) X(sgd) X(adam)
 /* clang-format on */
 
 /** What a whole step shares, in memory of the device, so that a recorded step can be replayed. */
@@ -151,13 +151,13 @@ struct rfl_k_column_partials {
 	const void *x;
 	float *partials;
 };
-/** Units: chunks x columns. y[chunk * columns + column] = sum of x over the rows chunk, chunk +
- * chunks, ... */
-struct rfl_k_fold {
+/** The same for partials: fewer chunks, for kernels that read all chunks in one thread. Partials of
+ * batch norm are a matrix of twice its columns. */
+struct rfl_k_fold_partials {
 	int64_t n;
-	int64_t rows, columns, chunks;
-	const float *x;
-	float *y;
+	int64_t rows, columns, chunks; /**< rows: the chunks of `from` */
+	const float *from;
+	float *to;
 };
 /** Units: columns. y[column] = sum over the chunks */
 struct rfl_k_column_totals {
@@ -234,8 +234,8 @@ struct rfl_k_norm_gradient_apply {
 	int32_t type;
 	int64_t columns;
 	const void *x, *dy, *dy2; /**< dy2 NULL: 0 */
-	const uint8_t
-		*mask; /**< NULL: 1; where g was written, it is dy here, without dy2 and mask */
+	/** NULL: 1. Where g was written, it is dy here, without dy2 and mask. */
+	const uint8_t *mask;
 	const float *scale, *slope, *shift;
 	void *dx;
 };
@@ -246,14 +246,13 @@ struct rfl_kernel_window {
 	int64_t samples, columns;
 	int32_t in[2], out[2];
 	/** Adaptive with windows of different sizes: position o covers [floor(o * in / out),
-	 * ceil((o
-	 * + 1) * in / out)), and the rest is not read. */
+	 * ceil((o + 1) * in / out)), and the rest is not read. */
 	int32_t unequal;
 	int32_t kernel[2], stride[2], dilation[2], pad[2];
 	int32_t exclude_padding;
 };
 /** Units: elements of the output. The first of the largest counts, NaN above all; places[i] is its
- * place in the window, row * kernel[1] + column. */
+ * place in the window, row * kernel[1] + column; row * in[1] + column if windows are unequal. */
 struct rfl_k_max_pool {
 	int64_t n;
 	int32_t type;
@@ -328,12 +327,12 @@ struct rfl_k_shuffle {
 
 /* ---- dropout ---- */
 
-/** Units: four units of dropout, each an element or a sample of `each` elements: y = x * keep / (1
- * - probability), with the generator of rfl_host_dropout(). y may be x. */
+/** Units: elements. y = x * keep / (1 - probability), with the generator of rfl_host_dropout(), of
+ * which a unit is an element or a sample of `each` elements. y may be x. */
 struct rfl_k_dropout {
-	int64_t n; /**< ceil(units / 4) */
+	int64_t n;
 	int32_t type;
-	int64_t units, each;
+	int64_t each;
 	double probability;
 	uint64_t key;
 	const struct rfl_kernel_state *state; /**< counter */
@@ -389,6 +388,13 @@ struct rfl_k_squares {
 	int64_t size;
 	const float *x;
 	double *partials;
+};
+/** Units: chunks. to[chunk] = sum of from[chunk], from[chunk + n], ... */
+struct rfl_k_fold_squares {
+	int64_t n;
+	int64_t size;
+	const double *from;
+	double *to;
 };
 /** Units: one. Decide about an update from the sum of all partials: whether it is skipped (only
  * with loss scaling), the factor of the gradients, the corrections of Adam; and grow or shrink the

@@ -9,6 +9,10 @@
 /* The largest workspace of a convolution. */
 #define MAX_WORKSPACE ((int64_t)1 << 30)
 
+/* Threads that add squares; and sums that remain after folding those of many threads, which one
+ * thread then adds. */
+enum { SQUARES = 4096, FOLDED = 64 };
+
 #define KERNEL_ID(name) KERNEL_##name,
 enum kernel { RFL_KERNELS(KERNEL_ID) KERNEL_COUNT };
 #undef KERNEL_ID

@@ -5,9 +5,7 @@
 
 #include "base/alloc.h"
 #include "runner/planned/cuda/backend.h"
-
-/* The text of arguments.h and kernels.h. */
-extern const char rfl_kernel_source[];
+#include "runner/planned/cuda/source.h"
 
 #define THREADS           256
 #define BLOCKS_OF_EACH_SM 32

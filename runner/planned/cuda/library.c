@@ -8,8 +8,6 @@
 
 /* What torch.cuda.amp.GradScaler begins with. */
 #define FIRST_SCALE 65536.0F
-/* Threads that add squares, each with a partial sum. */
-#define SQUARES 4096
 
 const char *rfl_backend_version(void)
 {
@@ -167,7 +165,7 @@ static enum rfl_rc alloc_all(struct rfl_backend *b, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_cuda__alloc(b, 5 * rows, "losses", &b->losses, err);
 	if (rc == RFL_OK)
-		rc = rfl_cuda__alloc(b, 8 * SQUARES, "sums", &b->partials, err);
+		rc = rfl_cuda__alloc(b, 8 * (SQUARES + FOLDED), "sums", &b->partials, err);
 	return rc == RFL_OK ? set_state(b, &state, err) : rc;
 }
 

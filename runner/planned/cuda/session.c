@@ -10,9 +10,6 @@
 /* Candidates that --cudnn-benchmark times, and how often each. */
 enum { CANDIDATES = 8, TRIALS = 3 };
 
-/* Threads that add squares. */
-#define SQUARES 4096
-
 /* ---- making a session ---- */
 
 static bool is_conv(const struct rfl_plan_step *at)
@@ -367,16 +364,20 @@ static enum rfl_rc decide(struct rfl_session *s, const struct rfl_optimizer *o,
 
 	/* one run of all: what has no gradient is zero since the block was made */
 	if (look && next_run(s, &(int){ 0 }, &first, &n)) {
-		chunks = SQUARES;
-		rc = LAUNCH(b, err, squares, .n = chunks, .size = (int64_t)b->floats,
-			    .x = floats_at(gradients, 0),
-			    .partials = rfl_cuda__pointer(b->partials));
+		double *const partials = rfl_cuda__pointer(b->partials);
+
+		chunks = FOLDED;
+		rc = LAUNCH(b, err, squares, .n = SQUARES, .size = (int64_t)b->floats,
+			    .x = floats_at(gradients, 0), .partials = partials);
+		if (rc == RFL_OK)
+			rc = LAUNCH(b, err, fold_squares, .n = FOLDED, .size = SQUARES,
+				    .from = partials, .to = partials + SQUARES);
 	}
 	if (rc == RFL_OK)
 		rc = LAUNCH(b, err, decide, .n = 1, .chunks = chunks,
-			    .partials = rfl_cuda__pointer(b->partials), .grad_clip = o->grad_clip,
-			    .beta1 = o->beta1, .beta2 = o->beta2, .scaling = scaling,
-			    .state = rfl_cuda__pointer(b->state));
+			    .partials = (double *)rfl_cuda__pointer(b->partials) + SQUARES,
+			    .grad_clip = o->grad_clip, .beta1 = o->beta1, .beta2 = o->beta2,
+			    .scaling = scaling, .state = rfl_cuda__pointer(b->state));
 	return rc;
 }
 

@@ -72,8 +72,7 @@ static enum rfl_param_kind bias_kind(const struct rfl_plan_step *at)
 
 /* ---- sums over rows ---- */
 
-/* Partial sums, of which many threads make many, and few remain after folding them. */
-enum { THREADS_OF_EACH_SM = 2048, FOLDED = 64 };
+#define THREADS_OF_EACH_SM 2048
 
 static int64_t chunks_of(const struct rfl_backend *b, int64_t rows, int64_t columns)
 {
@@ -94,8 +93,8 @@ static enum rfl_rc fold(const struct rfl_backend *b, float **sums, int64_t *chun
 		return RFL_OK;
 	*sums = from + rows * columns;
 	*chunks = FOLDED;
-	return LAUNCH(b, err, fold, .n = FOLDED * columns, .rows = rows, .columns = columns,
-		      .chunks = FOLDED, .x = from, .y = *sums);
+	return LAUNCH(b, err, fold_partials, .n = FOLDED * columns, .rows = rows,
+		      .columns = columns, .chunks = FOLDED, .from = from, .to = *sums);
 }
 
 static int64_t partial_bytes(int64_t chunks, int64_t columns)
@@ -522,8 +521,8 @@ static enum rfl_rc run_dropout(struct rfl_session *s, int step, const struct rfl
 
 	(void)call;
 	if (forward)
-		return LAUNCH(s->b, err, dropout, .n = (units + 3) / 4, .type = s->b->type,
-			      .units = units, .each = n / units, .probability = probability,
+		return LAUNCH(s->b, err, dropout, .n = n, .type = s->b->type, .each = n / units,
+			      .probability = probability,
 			      .key = s->b->seed ^ (uint64_t)at->node << 32,
 			      .state = rfl_cuda__pointer(s->b->state), .x = data(s, at, RFL_PLAN_X),
 			      .mask = mask, .y = data(s, at, RFL_PLAN_Y));
