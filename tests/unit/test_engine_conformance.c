@@ -1,8 +1,9 @@
 /*
  * test_engine_conformance.c - every engine that is found, on small networks of one operation each
  * and on combinations that an engine may fuse, against the reference in double precision: values,
- * gradients, updates and state. `test_engine_conformance PATTERN` runs the cases whose names match,
- * such as 'planned*fp32/nhwc/residual'. A failure prints the tensor and its largest difference.
+ * gradients, updates, recordings and state. `test_engine_conformance DEVICE PATTERN` runs the cases
+ * of a device (cpu if there is no argument) whose names match, such as
+ * 'planned*fp32/nhwc/residual'. A failure prints the tensor and its largest difference.
  */
 #include "tests/unit/reference.h"
 
@@ -397,6 +398,7 @@ static struct rfl_net *net_of(const struct subject *s)
 struct rig {
 	const struct rfl_engine_ops *ops;
 	const struct subject *subject;
+	enum rfl_device device;
 	enum rfl_precision precision;
 	enum rfl_layout layout;
 	char name[128];
@@ -473,9 +475,23 @@ static void same_bits(struct rig *r, const char *what, const float *got, const f
 		    (double)got[i], (double)want[i]);
 }
 
+/* With the scale that fp16 begins with, gradients of these networks are infinite. */
+static enum rfl_rc lower_scale(const char *name, void *data, size_t bytes, void *ctx,
+			       struct rfl_err *err)
+{
+	static const float scale = 64;
+
+	(void)ctx;
+	(void)err;
+	if (strstr(name, "scale") && bytes == sizeof(scale))
+		memcpy(data, &scale, sizeof(scale));
+	return RFL_OK;
+}
+
 static void open_engine(struct rig *r, const struct rfl_optimizer *o)
 {
-	const struct rfl_engine_config config = { .precision = r->precision,
+	const struct rfl_engine_config config = { .device = r->device,
+						  .precision = r->precision,
 						  .layout = r->layout,
 						  .threads = 2,
 						  .max_batch = MAX_BATCH,
@@ -490,6 +506,8 @@ static void open_engine(struct rig *r, const struct rfl_optimizer *o)
 	r->score = (struct rfl_score){ .rows = 0 };
 	rc = r->ops->open(r->net, &config, &r->e, &err);
 	must(r, rc, &err);
+	if (r->precision == RFL_PRECISION_FP16)
+		must(r, r->ops->visit_state(r->e, true, lower_scale, NULL, &err), &err);
 }
 
 static bool is_buffer(const struct rig *r, int i)
@@ -790,6 +808,31 @@ static enum rfl_rc load(const char *name, void *data, size_t bytes, void *ctx, s
 	return RFL_OK;
 }
 
+/* The steps of repeats(), recorded once and replayed on batches that are copied beside them. */
+static void replays(struct rig *r, const struct rfl_optimizer *o, const float *want)
+{
+	static float got[FLOATS];
+
+	for (int64_t first = 3; first <= 6 && r->ops->capture; first += 3) {
+		struct rfl_batch batch = batch_of(r, first, 3);
+		struct rfl_optimizer now = *o;
+		double loss;
+
+		now.lr *= first == 6 ? 0.5 : 1;
+		TRY(r, r->ops->set_mode(r->e, RFL_ENGINE_TRAIN, err));
+		TRY(r, r->ops->set_optimizer(r->e, &now, err));
+		TRY(r, r->ops->capture(r->e, &batch, true, true, err));
+		TRY(r, r->ops->upload(r->e, &batch, err));
+		TRY(r, r->ops->uploaded(r->e, err));
+		TRY(r, r->ops->replay(r->e, &batch, err));
+		TRY(r, r->ops->loss(r->e, &loss, err));
+		r->score.rows += 3;
+		r->score.loss += 3 * loss;
+	}
+	if (r->ops->capture)
+		same_bits(r, "parameters after replays", got, want, get_params(r, got));
+}
+
 static void repeats(struct rig *r, const char *what, const struct rfl_optimizer *o,
 		    const float *want)
 {
@@ -835,7 +878,9 @@ static void trains(struct rig *r, const struct rfl_optimizer *o)
 	continue_from_engine(r, saved);
 	evaluate(r, 4, MAX_BATCH);
 	repeats(r, "parameters after restore", o, end);
-	continue_from_engine(r, saved);
+	TRY(r, r->ops->restore(r->e, err));
+	replays(r, o, end);
+	TRY(r, r->ops->restore(r->e, err));
 	evaluate(r, 4, MAX_BATCH);
 	open_engine(r, o);
 	TRY(r, r->ops->visit_state(r->e, true, load, &state, err));
@@ -878,7 +923,7 @@ static void conforms(void **state)
 {
 	struct rig *r = *state;
 
-	if (r->precision == RFL_PRECISION_BF16 && !computes_bf16()) {
+	if (r->device == RFL_DEVICE_CPU && r->precision == RFL_PRECISION_BF16 && !computes_bf16()) {
 		print_message("%s: this CPU does not compute in bfloat16\n", r->name);
 		skip();
 	}
@@ -959,11 +1004,42 @@ static void fill_samples(void)
 	rfl_fill_labels(0, SAMPLES, CLASSES, labels);
 }
 
+/* The cases of an engine on a device: with the error of each of its precisions. */
+static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum rfl_device device,
+			struct rig *rigs, struct CMUnitTest *tests)
+{
+	static const enum rfl_precision precisions[] = { RFL_PRECISION_FP32, RFL_PRECISION_BF16,
+							 RFL_PRECISION_FP16, RFL_PRECISION_TF32 };
+	const size_t subjects_n = RFL_ARRAY_LEN(subjects);
+	const size_t n = 2 * subjects_n * (device == RFL_DEVICE_CPU ? 2 : 4);
+
+	for (size_t k = 0; k < n; k++) {
+		struct rig *r = &rigs[k];
+
+		r->ops = ops;
+		r->device = device;
+		r->subject = &subjects[k % subjects_n];
+		r->precision = precisions[k / subjects_n / 2];
+		r->layout = (enum rfl_layout)(k / subjects_n % 2);
+		r->tolerance = &tolerances[r->precision != RFL_PRECISION_FP32];
+		(void)snprintf(r->name, sizeof(r->name), "%s/%s/%s/%s", id,
+			       rfl_precision_names[r->precision], rfl_layout_names[r->layout],
+			       r->subject->name);
+		tests[k] = (struct CMUnitTest){ .name = r->name,
+						.test_func = conforms,
+						.setup_func = set_up,
+						.teardown_func = tear_down,
+						.initial_state = r };
+	}
+	return n;
+}
+
 int main(int argc, char **argv)
 {
-	static const enum rfl_precision precisions[] = { RFL_PRECISION_FP32, RFL_PRECISION_BF16 };
 	const char *const dirs[] = { RFL_TEST_BUILD "/lib/roofline/plugins", NULL };
-	enum { PER_ENGINE = 4 * RFL_ARRAY_LEN(subjects), MAX_ENGINES = 8 };
+	enum { PER_ENGINE = 8 * RFL_ARRAY_LEN(subjects), MAX_ENGINES = 8 };
+	const enum rfl_device device =
+		argc > 1 && strcmp(argv[1], "cuda") == 0 ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU;
 	RFL_AUTOFREE struct rig *rigs = rfl_alloc_array(MAX_ENGINES * PER_ENGINE, sizeof(*rigs));
 	RFL_AUTOFREE struct CMUnitTest *tests =
 		rfl_alloc_array(MAX_ENGINES * PER_ENGINE, sizeof(*tests));
@@ -975,38 +1051,24 @@ int main(int argc, char **argv)
 
 	if (rfl_engine_list_new(dirs, &list, &err) != RFL_OK)
 		return 1;
-	for (size_t i = 0; (row = rfl_engine_list_at(list, i)); i++) {
+	for (size_t i = 0; (row = rfl_engine_list_at(list, i)) && i < MAX_ENGINES; i++) {
 		const struct rfl_engine_ops *ops = NULL;
 
 		rfl_err_clear(&err);
-		if (rfl_engine_load(list, row->id, RFL_DEVICE_CPU, &ops, &err) != RFL_OK) {
-			print_message("skipped: %s\n", err.msg);
-			broken |= row->path != NULL;
+		if (rfl_engine_load(list, row->id, device, &ops, &err) == RFL_OK) {
+			n += add_cases(ops, row->id, device, rigs + n, tests + n);
 			continue;
 		}
-		for (size_t k = 0; k < PER_ENGINE && n < MAX_ENGINES * PER_ENGINE; k++, n++) {
-			struct rig *r = &rigs[n];
-
-			r->ops = ops;
-			r->subject = &subjects[k % RFL_ARRAY_LEN(subjects)];
-			r->precision = precisions[k / RFL_ARRAY_LEN(subjects) / 2];
-			r->layout = (enum rfl_layout)(k / RFL_ARRAY_LEN(subjects) % 2);
-			r->tolerance = &tolerances[k / RFL_ARRAY_LEN(subjects) / 2];
-			(void)snprintf(r->name, sizeof(r->name), "%s/%s/%s/%s", row->id,
-				       rfl_precision_names[r->precision],
-				       rfl_layout_names[r->layout], r->subject->name);
-			tests[n] = (struct CMUnitTest){ .name = r->name,
-							.test_func = conforms,
-							.setup_func = set_up,
-							.teardown_func = tear_down,
-							.initial_state = r };
-		}
+		print_message("skipped: %s\n", err.msg);
+		/* each plugin is for the devices in its name */
+		broken |= row->path &&
+			  (device == RFL_DEVICE_CUDA) == (strstr(row->id, "-cu") != NULL);
 	}
 	rfl_engine_list_free(list);
 	if (n == 0 || broken)
 		return broken ? 1 : 77;
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
 	fill_samples();
 	/* the number of failures could be 77 */
 	return _cmocka_run_group_tests("conformance", tests, n, NULL, NULL) == 0 ? 0 : 1;
