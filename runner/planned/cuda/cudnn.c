@@ -75,15 +75,23 @@ enum rfl_rc rfl_cudnn_open(const char *device_json, struct rfl_cudnn **ret, stru
 		v = lib->calls.version(); /* 91900 */
 		(void)snprintf(lib->version, sizeof(lib->version), "%zu.%zu.%zu", v / 10000,
 			       v / 100 % 100, v % 100);
-		rc = device_json ? describe_device(lib, device_json, err)
-				 : rfl_cudnn_check(lib, lib->calls.create(&lib->handle), "opening",
-						   err);
+		rc = device_json ? describe_device(lib, device_json, err) : RFL_OK;
 	}
 	if (rc == RFL_OK)
 		*ret = lib;
 	else
 		rfl_cudnn_close(lib);
 	return rc;
+}
+
+enum rfl_rc rfl_cudnn_start(struct rfl_cudnn *lib, struct rfl_cuda_stream *stream,
+			    struct rfl_err *err)
+{
+	int status = lib->calls.create(&lib->handle);
+
+	if (status == 0)
+		status = lib->calls.set_stream(lib->handle, stream);
+	return rfl_cudnn_check(lib, status, "the start", err);
 }
 
 void rfl_cudnn_close(struct rfl_cudnn *lib)

@@ -13,7 +13,7 @@
 struct rfl_cudnn {
 	struct rfl_cudnn_functions calls;
 	struct rfl_dl *dl;
-	struct rfl_cudnn_handle *handle; /**< NULL: no device */
+	struct rfl_cudnn_handle *handle; /**< NULL: not started */
 	rfl_cudnn_descriptor device;     /**< the described one; NULL: the handle's */
 	char version[32];                /**< "9.19.0" */
 };
@@ -22,6 +22,9 @@ struct rfl_cudnn {
  * @param device_json  the properties of the device to describe, as cuDNN's JSON; NULL: none */
 enum rfl_rc rfl_cudnn_open(const char *device_json, struct rfl_cudnn **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
+/** Use the device of the current context, and queue work in the stream. */
+enum rfl_rc rfl_cudnn_start(struct rfl_cudnn *lib, struct rfl_cuda_stream *stream,
+			    struct rfl_err *err);
 void rfl_cudnn_close(struct rfl_cudnn *lib); /* accepts NULL */
 
 /** RFL_OK for 0; otherwise the failure of a call, with cuDNN's own message. */

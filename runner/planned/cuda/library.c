@@ -133,9 +133,7 @@ static enum rfl_rc open_libraries(struct rfl_backend *b, struct rfl_err *err)
 	enum rfl_rc rc = rfl_cudnn_open(NULL, &b->cudnn, err);
 
 	if (rc == RFL_OK)
-		rc = rfl_cudnn_check(b->cudnn,
-				     b->cudnn->calls.set_stream(b->cudnn->handle, b->stream),
-				     "setting the stream", err);
+		rc = rfl_cudnn_start(b->cudnn, b->stream, err);
 	return rc == RFL_OK ? rfl_cuda__load_kernels(b, err) : rc;
 }
 
