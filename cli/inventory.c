@@ -522,6 +522,12 @@ static const char *after_id(const char *message, const char *id)
 	return at && strncmp(at + strlen(id), ": ", 2) == 0 ? at + strlen(id) + 2 : message;
 }
 
+/* torch-2.11-cu130, planned-9-cudnn */
+static bool for_gpus(const char *id)
+{
+	return strstr(id, "-cu") != NULL;
+}
+
 static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const char *id = ((const struct probe_args *)args)->id.items[0];
@@ -545,8 +551,10 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	}
 	if (opened)
 		print_field(cli->out, "library", opened->library_version());
-	else /* the CPU exists on every machine */
-		print_field(cli->out, "reason", after_id(why[RFL_DEVICE_CPU].msg, id));
+	else /* of a plugin for GPUs, or the CPU, which every machine has */
+		print_field(
+			cli->out, "reason",
+			after_id(why[for_gpus(id) ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU].msg, id));
 
 	/* Find the BLAS that was loaded with the plugin: doctor warns about the slow reference
 	 * BLAS. */
@@ -567,7 +575,7 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	if (opened && *line)
 		print_field(cli->out, "libraries", line);
 	/* report why a plugin built for GPUs cannot use one */
-	if (opened && why[RFL_DEVICE_CUDA].rc != RFL_OK && strcmp(opened->variant, "cpu") != 0)
+	if (opened && why[RFL_DEVICE_CUDA].rc != RFL_OK && for_gpus(id))
 		print_field(cli->out, "no-gpu", after_id(why[RFL_DEVICE_CUDA].msg, id));
 	if (opened)
 		print_field(cli->out, "devices", rfl_buf_str(&devices));
