@@ -2,7 +2,6 @@
  * fake_cublaslt.c - libcublasLt.so.13 for tests: it checks what it is given and spends time of the
  * fake driver. Steered by FAKE_CUBLASLT or fake_lt_control(); see README.md.
  */
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,19 +177,9 @@ static size_t type_of(const struct rfl_lt_layout *l)
 	return i;
 }
 
-static void *symbol_of_driver(const char *name)
-{
-	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	void *address = cuda ? dlsym(cuda, name) : NULL;
-
-	if (cuda)
-		(void)dlclose(cuda);
-	return address;
-}
-
 static int capability(void)
 {
-	void *address = symbol_of_driver("cuDeviceGetAttribute");
+	void *address = fake_script_driver("cuDeviceGetAttribute");
 	int (*get)(int *value, int attribute, int device);
 	int major = 0, minor = 0;
 
@@ -280,7 +269,7 @@ int cublasLtMatmulAlgoGetHeuristic(struct rfl_lt_handle *handle, struct rfl_lt_o
 
 static bool holds(const void *memory, const struct rfl_lt_layout *l)
 {
-	void *address = symbol_of_driver("fake_cuda_owns");
+	void *address = fake_script_driver("fake_cuda_owns");
 	bool (*owns)(uint64_t at, size_t size);
 
 	memcpy(&owns, &address, sizeof(owns));
@@ -315,7 +304,7 @@ int cublasLtMatmul(struct rfl_lt_handle *handle, struct rfl_lt_operation *operat
 		   const struct rfl_lt_algorithm *algorithm, void *workspace,
 		   size_t workspace_bytes, struct rfl_cuda_stream *stream)
 {
-	void *address = symbol_of_driver("fake_cuda_spend");
+	void *address = fake_script_driver("fake_cuda_spend");
 	void (*spend)(const char *what, double amount, double usual);
 	char what[64];
 

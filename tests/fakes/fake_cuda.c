@@ -13,11 +13,8 @@
 #include "base/compiler.h"
 #include "peaks/gpu_kernels.h"
 #include "profile/cupti/impl.h"
-#include "tests/fakes/fake_script.h"
+#include "tests/fakes/fake_cuda.h"
 
-#define DECLARE(member, symbol, arguments) RFL_EXPORT int symbol arguments;
-RFL_CUDA_FUNCTIONS(DECLARE)
-#undef DECLARE
 RFL_EXPORT int cuProfilerStart(void);
 RFL_EXPORT int cuProfilerStop(void);
 
@@ -26,8 +23,6 @@ RFL_EXPORT const char *fake_cuda_log(void);
 RFL_EXPORT const char *fake_cuda_complaints(void);
 RFL_EXPORT const struct fake_work *fake_cuda_work(void);
 RFL_EXPORT int fake_cuda_leaks(char *out, size_t size);
-RFL_EXPORT void fake_cuda_spend(const char *what, double amount, double usual);
-RFL_EXPORT bool fake_cuda_owns(uint64_t address, size_t size);
 
 struct rfl_cuda_context {
 	int references, depth;
@@ -36,22 +31,23 @@ struct rfl_cuda_module {
 	const struct rfl_selftest_kernel *kernel;
 	const struct rfl_gpu_kernel *loop; /* NULL: one of the self-test */
 	int profiler;                      /* that was initialised at its load; 0: none */
-};
-struct rfl_cuda_event {
-	double at_s;
-	bool recorded;
+	struct fake_cuda_twins *twins;     /* NULL: one of the others */
 };
 
-static struct fake_script script = { .variable = "FAKE_CUDA" };
+struct fake_script fake_cuda_script = { .variable = "FAKE_CUDA" };
+#define script fake_cuda_script
 static struct rfl_cuda_context context;
 static struct fake_work work;
-static int blocks, modules, events, pinned; /* allocated */
+static int blocks, modules; /* allocated */
+int fake_cuda_pinned;
 static struct {
 	uintptr_t at;
 	size_t size;
 	void *block;
-} allocated[64];
-enum { ALIGNMENT = 256 }; /* of memory, as the driver's */
+} allocated[4096];
+static size_t nallocated;             /* of them were used */
+enum { ALIGNMENT = 256, GUARD = 64 }; /* bytes: of memory, as the driver's; after it */
+static const unsigned char GUARD_BYTE = 0xa5;
 static double clock_s;
 static const float *multiplied[2]; /* the last products */
 static bool started;
@@ -62,20 +58,43 @@ static bool started;
 		if (code)                                        \
 			return code;                             \
 	} while (0)
-#define ENTER_CONTEXT()                                  \
-	do {                                             \
-		ENTER();                                 \
-		if (context.depth == 0)                  \
-			return RFL_CUDA_INVALID_CONTEXT; \
+#define ENTER_CONTEXT()                               \
+	do {                                          \
+		int code = fake_cuda_enter(__func__); \
+		if (code)                             \
+			return code;                  \
 	} while (0)
+/* A call that waits for the default stream (settle), or that captures do not allow (forbidden). */
+#define ENTER_CHECKED(check)                                \
+	do {                                                \
+		int code = fake_cuda_enter(__func__);       \
+		if (code == 0)                              \
+			code = fake_cuda_##check(__func__); \
+		if (code)                                   \
+			return code;                        \
+	} while (0)
+
+int fake_cuda_enter(const char *call)
+{
+	int code = fake_script_enter(&script, call);
+
+	return code ? code : context.depth ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_CONTEXT;
+}
+
+bool fake_cuda_current(void)
+{
+	return context.depth > 0;
+}
 
 void fake_cuda_control(const char *text)
 {
 	fake_script_set(&script, text);
 	memset(&context, 0, sizeof(context));
 	memset(&work, 0, sizeof(work));
-	blocks = modules = events = pinned = 0;
+	blocks = modules = fake_cuda_pinned = 0;
 	memset(allocated, 0, sizeof(allocated));
+	nallocated = 0;
+	fake_cuda_queue_reset();
 	clock_s = 0;
 	started = false;
 }
@@ -97,11 +116,15 @@ const struct fake_work *fake_cuda_work(void)
 
 int fake_cuda_leaks(char *out, size_t size)
 {
+	const struct fake_cuda_open open = fake_cuda_queue_open();
+
 	snprintf(out, size,
 		 "%d references and depth %d of the context, %d blocks, %d modules, %d events, "
-		 "%d pinned",
-		 context.references, context.depth, blocks, modules, events, pinned);
-	return context.references || context.depth || blocks || modules || events || pinned;
+		 "%d pinned, %d streams, %d graphs, %d executable graphs",
+		 context.references, context.depth, blocks, modules, open.events, fake_cuda_pinned,
+		 open.streams, open.graphs, open.execs);
+	return context.references || context.depth || blocks || modules || open.events ||
+	       fake_cuda_pinned || open.streams || open.graphs || open.execs;
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -276,7 +299,8 @@ int cuCtxPopCurrent_v2(struct rfl_cuda_context **ret)
 
 int cuCtxSynchronize(void)
 {
-	ENTER_CONTEXT();
+	ENTER_CHECKED(forbidden);
+	fake_cuda_drain();
 	return RFL_CUDA_SUCCESS;
 }
 
@@ -297,47 +321,88 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 
 int cuMemAlloc_v2(rfl_cuda_address *address, size_t size)
 {
+	const bool poison = fake_script_number(&script, "poison", 0) != 0;
 	size_t i = 0;
 	void *block;
 
-	ENTER_CONTEXT();
-	for (; i < RFL_ARRAY_LEN(allocated) && allocated[i].at; i++)
+	ENTER_CHECKED(forbidden);
+	for (; i < nallocated && allocated[i].at; i++)
 		;
-	block = i < RFL_ARRAY_LEN(allocated) ? calloc(1, size + ALIGNMENT) : NULL;
+	if (size == 0)
+		return RFL_CUDA_INVALID_VALUE;
+	block = i < RFL_ARRAY_LEN(allocated) ? calloc(1, size + ALIGNMENT + GUARD) : NULL;
 	if (!block)
 		return RFL_CUDA_OUT_OF_MEMORY;
 	blocks++;
+	nallocated += i == nallocated;
 	allocated[i].block = block;
 	allocated[i].at = ((uintptr_t)block + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
 	allocated[i].size = size;
+	if (poison)
+		memset((void *)allocated[i].at, 0xff, size);
+	memset((char *)allocated[i].at + size, GUARD_BYTE, GUARD);
 	multiplied[0] = multiplied[1] = NULL;
 	*address = (rfl_cuda_address)allocated[i].at;
 	return RFL_CUDA_SUCCESS;
 }
 
+static bool is_guarded(size_t i)
+{
+	const unsigned char *guard = (const unsigned char *)allocated[i].at + allocated[i].size;
+	int intact = 0;
+
+	for (int k = 0; k < GUARD; k++)
+		intact += guard[k] == GUARD_BYTE;
+	return intact == GUARD;
+}
+
+/* Waits for all work, as the driver does. */
 int cuMemFree_v2(rfl_cuda_address address)
 {
-	int code = fake_script_enter(&script, __func__);
+	int code = fake_script_enter(&script, __func__), forbidden = fake_cuda_forbidden(__func__);
+	size_t i = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(allocated); i++)
-		if (allocated[i].at == (uintptr_t)address) {
-			free(allocated[i].block); /* whatever it answers */
-			allocated[i].at = 0;
-		}
+	fake_cuda_drain();
+	for (; i < nallocated && (!allocated[i].at || allocated[i].at != (uintptr_t)address); i++)
+		;
+	if (i == nallocated) {
+		fake_script_complain(&script, "cuMemFree: no such memory");
+		return RFL_CUDA_INVALID_VALUE;
+	}
+	if (!is_guarded(i))
+		fake_script_complain(&script, "memory of %zu bytes was written past its end",
+				     allocated[i].size);
+	memset((void *)allocated[i].at, 0xff, allocated[i].size); /* who still reads it */
+	free(allocated[i].block);                                 /* whatever it answers */
+	allocated[i].at = 0;
 	blocks--;
-	return context.depth ? code : RFL_CUDA_INVALID_CONTEXT;
+	return code ? code : forbidden ? forbidden : context.depth ? 0 : RFL_CUDA_INVALID_CONTEXT;
+}
+
+/* Not in an allocation: a fault of a real GPU. */
+static int foreign(const char *call, rfl_cuda_address address, size_t size)
+{
+	if (fake_cuda_owns(address, size))
+		return RFL_CUDA_SUCCESS;
+	fake_script_complain(&script, "%s: %zu bytes that are not in memory of the device", call,
+			     size);
+	return RFL_CUDA_INVALID_VALUE;
 }
 
 int cuMemcpyHtoD_v2(rfl_cuda_address to, const void *from, size_t size)
 {
-	ENTER_CONTEXT();
+	ENTER_CHECKED(settle);
+	if (foreign(__func__, to, size))
+		return RFL_CUDA_INVALID_VALUE;
 	memcpy(host(to), from, size);
 	return RFL_CUDA_SUCCESS;
 }
 
 int cuMemcpyDtoH_v2(void *to, rfl_cuda_address from, size_t size)
 {
-	ENTER_CONTEXT();
+	ENTER_CHECKED(settle);
+	if (foreign(__func__, from, size))
+		return RFL_CUDA_INVALID_VALUE;
 	memcpy(to, host(from), size);
 	return RFL_CUDA_SUCCESS;
 }
@@ -346,7 +411,9 @@ int cuMemsetD32_v2(rfl_cuda_address address, unsigned value, size_t n)
 {
 	uint32_t *words = host(address);
 
-	ENTER_CONTEXT();
+	ENTER_CHECKED(settle);
+	if (address % sizeof(*words) || foreign(__func__, address, n * sizeof(*words)))
+		return RFL_CUDA_INVALID_VALUE;
 	for (size_t i = 0; i < n; i++)
 		words[i] = value;
 	return RFL_CUDA_SUCCESS;
@@ -354,9 +421,10 @@ int cuMemsetD32_v2(rfl_cuda_address address, unsigned value, size_t n)
 
 bool fake_cuda_owns(uint64_t address, size_t size)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(allocated); i++)
+	for (size_t i = 0; i < nallocated; i++)
 		if (allocated[i].at && address >= allocated[i].at &&
-		    address + size <= allocated[i].at + allocated[i].size)
+		    address - allocated[i].at <= allocated[i].size &&
+		    size <= allocated[i].size - (address - allocated[i].at))
 			return true;
 	return false;
 }
@@ -381,80 +449,29 @@ void fake_cuda_spend(const char *what, double amount, double usual)
 		clock_s += amount / rate;
 }
 
-int cuEventCreate(struct rfl_cuda_event **ret, unsigned flags)
+double fake_cuda_clock(void)
 {
-	ENTER_CONTEXT();
-	*ret = calloc(1, sizeof(**ret));
-	events++;
-	return flags ? RFL_CUDA_INVALID_VALUE : RFL_CUDA_SUCCESS;
+	return clock_s;
 }
 
-int cuEventDestroy_v2(struct rfl_cuda_event *event)
-{
-	int code = fake_script_enter(&script, __func__);
-
-	free(event);
-	events--;
-	return code;
-}
-
-int cuEventRecord(struct rfl_cuda_event *event, struct rfl_cuda_stream *stream)
-{
-	ENTER_CONTEXT();
-	(void)stream;
-	event->at_s = clock_s;
-	event->recorded = true;
-	return RFL_CUDA_SUCCESS;
-}
-
-int cuEventSynchronize(struct rfl_cuda_event *event)
-{
-	ENTER_CONTEXT();
-	return event->recorded ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_VALUE;
-}
-
-int cuEventElapsedTime(float *ms, struct rfl_cuda_event *from, struct rfl_cuda_event *to)
-{
-	ENTER_CONTEXT();
-	*ms = (float)(1e3 * (to->at_s - from->at_s));
-	return from->recorded && to->recorded ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_VALUE;
-}
-
-/* ---- transfers ---- */
+/* ---- host memory ---- */
 
 int cuMemHostAlloc(void **address, size_t size, unsigned flags)
 {
-	ENTER_CONTEXT();
+	ENTER_CHECKED(forbidden);
 	*address = malloc(size);
-	pinned++;
+	fake_cuda_pinned++;
 	return flags ? RFL_CUDA_INVALID_VALUE : RFL_CUDA_SUCCESS;
 }
 
 int cuMemFreeHost(void *address)
 {
-	int code = fake_script_enter(&script, __func__);
+	int code = fake_script_enter(&script, __func__), forbidden = fake_cuda_forbidden(__func__);
 
+	fake_cuda_drain();
 	free(address);
-	pinned--;
-	return code;
-}
-
-int cuMemcpyHtoDAsync_v2(rfl_cuda_address to, const void *from, size_t size,
-			 struct rfl_cuda_stream *stream)
-{
-	ENTER_CONTEXT();
-	(void)stream;
-	fake_cuda_spend(pinned ? "send_pinned" : "send", (double)size, 1e10);
-	return from && fake_cuda_owns(to, size) ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_VALUE;
-}
-
-int cuMemcpyDtoHAsync_v2(void *to, rfl_cuda_address from, size_t size,
-			 struct rfl_cuda_stream *stream)
-{
-	ENTER_CONTEXT();
-	(void)stream;
-	fake_cuda_spend(pinned ? "fetch_pinned" : "fetch", (double)size, 1e10);
-	return to && fake_cuda_owns(from, size) ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_VALUE;
+	fake_cuda_pinned--;
+	return code ? code : forbidden;
 }
 
 /* ---- kernels ---- */
@@ -488,7 +505,14 @@ int cuModuleLoadData(struct rfl_cuda_module **ret, const void *image)
 	const struct rfl_gpu_kernel *loop;
 	char entry[128];
 
-	ENTER_CONTEXT();
+	ENTER_CHECKED(forbidden);
+	if (strncmp(image, FAKE_NVRTC_MARKER, strlen(FAKE_NVRTC_MARKER)) == 0) {
+		int code = fake_cuda_twins_load(image, (int)fake_script_number(&script, "cc", 90),
+						&found.twins);
+
+		if (code)
+			return code;
+	}
 	for (size_t i = 0; (k = kernel_at(i)); i++) {
 		snprintf(entry, sizeof(entry), ".entry %s(", k->name);
 		if (strstr(image, entry))
@@ -499,7 +523,7 @@ int cuModuleLoadData(struct rfl_cuda_module **ret, const void *image)
 		if (strstr(image, entry))
 			found.loop = loop;
 	}
-	if (!found.kernel && !found.loop)
+	if (!found.kernel && !found.loop && !found.twins)
 		return RFL_CUDA_INVALID_PTX;
 	found.profiler = profiler_now();
 	*ret = malloc(sizeof(**ret));
@@ -514,6 +538,8 @@ int cuModuleUnload(struct rfl_cuda_module *module)
 {
 	int code = fake_script_enter(&script, __func__);
 
+	fake_cuda_drain();
+	fake_cuda_twins_free(module->twins);
 	free(module);
 	modules--;
 	return context.depth ? code : RFL_CUDA_INVALID_CONTEXT;
@@ -523,6 +549,8 @@ int cuModuleGetFunction(struct rfl_cuda_function **ret, struct rfl_cuda_module *
 			const char *name)
 {
 	ENTER_CONTEXT();
+	if (module->twins)
+		return fake_cuda_twins_find(module->twins, name, ret);
 	if (strcmp(name, module->loop ? module->loop->name : module->kernel->name) != 0)
 		return RFL_CUDA_NOT_FOUND;
 	*ret = (struct rfl_cuda_function *)(void *)module; /* which has only this one */
@@ -660,10 +688,16 @@ int cuLaunchKernel(struct rfl_cuda_function *function, unsigned grid_x, unsigned
 		   void **extra)
 {
 	const struct rfl_cuda_module *module = (const void *)function;
-	const struct rfl_selftest_kernel *k = module->kernel;
+	const struct rfl_selftest_kernel *k;
 
 	ENTER_CONTEXT();
-	(void)stream;
+	if (fake_cuda_twins_own(function))
+		return fake_cuda_twins_launch(function, (unsigned[3]){ grid_x, grid_y, grid_z },
+					      (unsigned[3]){ block_x, block_y, block_z },
+					      shared_bytes, stream, arguments, extra);
+	k = module->kernel;
+	if (stream) /* the program uses only the default stream for these */
+		return FAKE_CUDA_INVALID_HANDLE;
 	if (module->loop)
 		return extra || shared_bytes || grid_x == 0 || grid_y != 1 || grid_z != 1 ||
 				       block_x != RFL_GPU_THREADS || block_y != 1 || block_z != 1

@@ -1,5 +1,5 @@
 /*
- * fake_script.h - what the two fake libraries share: a script of "key=value;key=value" that says
+ * fake_script.h - what the fake libraries share: a script of "key=value;key=value" that says
  * how they behave, the log of calls, and complaints about a caller who breaks the rules.
  */
 #ifndef RFL_TESTS_FAKE_SCRIPT_H
@@ -15,7 +15,7 @@
 
 struct fake_script {
 	const char *variable; /* of the environment */
-	bool read;
+	bool read, overflow;  /* overflow: the log is full, and calls are missing in it */
 	int fault; /* of a call before, as of a kernel that runs while the program continues */
 	char text[4096];
 	size_t log_len, complaints_len;
@@ -36,6 +36,9 @@ double fake_script_number(struct fake_script *s, const char *key, double otherwi
  * After "late=CALL:CODE", written likewise, CALL succeeds and every call after it fails. */
 int fake_script_enter(struct fake_script *s, const char *call);
 void fake_script_complain(struct fake_script *s, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/* A function of the fake driver in this process; NULL: it is not loaded. */
+void *fake_script_driver(const char *name);
 
 /* What the fake GPU did: the fake counters see it. */
 struct fake_work {
