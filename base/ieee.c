@@ -41,7 +41,8 @@ double rfl_ieee_round(const struct rfl_ieee *format, double x)
 	} else {
 		/* a carry out of the significand is the next exponent, as it must be */
 		unit = (uint64_t)1 << drop;
-		magnitude += unit / 2 - 1 + (magnitude >> drop & 1);
+		/* the hidden one is the last place of the smallest subnormal number */
+		magnitude += unit / 2 - 1 + (drop == STORED_BITS ? 1 : magnitude >> drop & 1);
 		magnitude &= ~(unit - 1);
 	}
 	if (magnitude && exponent_of(magnitude) > format->most)

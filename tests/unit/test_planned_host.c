@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/ieee.h"
 #include "data/random.h"
 #include "runner/planned/host.h"
-#include "tests/unit/rfl_test.h"
+#include "tests/unit/planned_rig.h"
 
 enum { MOST_THREADS = 3 };
 
@@ -16,60 +15,6 @@ static const int columns_of[] = { 1, 3, 16, 24, 64, 130, 600 };
 static const int64_t rows_of[] = { 1, 7, 1003 };
 /* Below and above the size from which several threads share a loop. */
 static const int64_t lengths[] = { 0, 1, 7, 64, 1000, 20011 };
-
-/* ---- data ---- */
-
-static double get(enum rfl_host_type type, const void *p, int64_t i)
-{
-	union {
-		uint32_t bits;
-		float value;
-	} u;
-
-	if (type == RFL_HOST_F32)
-		return (double)((const float *)p)[i];
-	u.bits = (uint32_t)((const uint16_t *)p)[i] << 16;
-	return (double)u.value;
-}
-
-static void put(enum rfl_host_type type, void *p, int64_t i, double value)
-{
-	if (type == RFL_HOST_F32)
-		((float *)p)[i] = (float)value;
-	else
-		((uint16_t *)p)[i] = (uint16_t)rfl_ieee_pack(&rfl_ieee_bf16, value);
-}
-
-static void *room(size_t bytes)
-{
-	void *p = aligned_alloc(64, bytes ? (bytes + 63) / 64 * 64 : 64);
-
-	assert_non_null(p);
-	memset(p, 0x55, bytes);
-	return p;
-}
-
-/* Numbers from -1 to 1, the same for the same seed. */
-static double noise(uint32_t *seed)
-{
-	*seed = *seed * 1664525 + 1013904223;
-	return (double)(*seed >> 8) * 0x1p-23 - 1;
-}
-
-/* Uniform within `spread` of `centre`. */
-static void *values(enum rfl_host_type type, int64_t n, uint32_t seed, double centre, double spread)
-{
-	void *p = room((size_t)n * rfl_host_size(type));
-
-	for (int64_t i = 0; i < n; i++)
-		put(type, p, i, centre + spread * noise(&seed));
-	return p;
-}
-
-static void *copy_of(const void *p, size_t bytes)
-{
-	return memcpy(room(bytes), p, bytes);
-}
 
 /* Rounding to the type is allowed for the result itself, and for `inner`, the size of terms that
  * were stored before they were added. */

@@ -8,37 +8,37 @@
 
 /* ---- sums of columns ---- */
 
-/* Rows chunk, chunk + chunks, ... of columns from unit i; `size` units have a chunk. */
-INLINE struct pack rows_sum(int type, const void *x, int64_t rows, int64_t columns, int64_t chunks,
-			    int64_t i, int width)
+/* The sum of the elements i, i + step, ... before `end`. */
+INLINE struct pack sum_every(int type, const void *x, int64_t i, int64_t step, int64_t end,
+			     int width)
 {
-	const int64_t column = i % columns;
 	struct pack sum = { { 0 } };
 
-	for (int64_t row = i / columns; row < rows; row += DEEP * chunks) {
-		struct pack v[DEEP] = { { { 0 } } };
+	for (; i < end; i += DEEP * step) {
+		struct pack v[DEEP];
 
 		for (int d = 0; d < DEEP; d++)
-			if (row + d * chunks < rows)
-				v[d] = load(type, x, (row + d * chunks) * columns + column, width);
+			v[d] = load(type, x, within(i, d * step, end), width);
 		for (int d = 0; d < DEEP; d++)
-			sum = sum_of(sum, v[d], width);
+			if (i + d * step < end)
+				sum = sum_of(sum, v[d], width);
 	}
 	return sum;
 }
 
 INLINE void column_partials_at(const struct rfl_k_column_partials *k, int64_t i, int width)
 {
-	store_floats(k->partials, i,
-		     rows_sum(TYPE(k), k->x, k->rows, k->columns, k->chunks, i, width), width);
+	const int64_t step = k->chunks * k->columns, end = k->rows * k->columns;
+
+	store_floats(k->partials, i, sum_every(TYPE(k), k->x, i, step, end, width), width);
 }
 PACKS(column_partials, WIDE(TYPE(&k)), k.columns % WIDE(TYPE(&k)) == 0)
 
 INLINE void fold_partials_at(const struct rfl_k_fold_partials *k, int64_t i, int width)
 {
-	store_floats(k->to, i,
-		     rows_sum(RFL_VALUE_F32, k->from, k->rows, k->columns, k->chunks, i, width),
-		     width);
+	const int64_t step = k->chunks * k->columns, end = k->rows * k->columns;
+
+	store_floats(k->to, i, sum_every(RFL_VALUE_F32, k->from, i, step, end, width), width);
 }
 PACKS(fold_partials, FLOATS, k.columns % FLOATS == 0)
 
@@ -72,21 +72,17 @@ INLINE void store_sums(float *partials, int64_t columns, int64_t i, struct pack 
 
 INLINE void norm_partials_at(const struct rfl_k_norm_partials *k, int64_t i, int width)
 {
-	const int64_t column = i % k->columns, chunks = k->chunks;
-	const struct pack pivot = load(TYPE(k), k->x, column, width);
+	const int64_t step = k->chunks * k->columns, end = k->rows * k->columns;
+	const struct pack pivot = load(TYPE(k), k->x, i % k->columns, width);
 	struct pack sum = { { 0 } }, square = { { 0 } };
 
-	for (int64_t row = i / k->columns; row < k->rows; row += DEEP * chunks) {
+	for (int64_t at = i; at < end; at += DEEP * step) {
 		struct pack x[DEEP];
 
-		for (int d = 0; d < DEEP; d++) {
-			x[d] = pivot;
-			if (row + d * chunks < k->rows)
-				x[d] = load(TYPE(k), k->x, (row + d * chunks) * k->columns + column,
-					    width);
-		}
 		for (int d = 0; d < DEEP; d++)
-			for (int j = 0; j < width; j++) {
+			x[d] = load(TYPE(k), k->x, within(at, d * step, end), width);
+		for (int d = 0; d < DEEP; d++)
+			for (int j = 0; j < width && at + d * step < end; j++) {
 				const float v = x[d].at[j] - pivot.at[j];
 
 				sum.at[j] += v;
@@ -158,46 +154,46 @@ INLINE void norm_apply_at(const struct rfl_k_norm_apply *k, int64_t i, int width
 }
 PACKS(norm_apply, WIDE(TYPE(&k)), 1)
 
-/* (dy + dy2) * mask */
-INLINE struct pack load_gradient(int type, const void *dy, const void *dy2, const uint8_t *mask,
-				 int64_t i, int width)
+/* g[d] = (dy + dy2) * mask, from element at[d]. */
+INLINE void load_gradients(int type, const void *dy, const void *dy2, const uint8_t *mask,
+			   const int64_t *at, struct pack *g, int count, int width)
 {
-	struct pack g = load(type, dy, i, width);
-
-	if (dy2)
-		g = sum_of(g, load(type, dy2, i, width), width);
-	if (mask) {
-		const struct words passes = load_bytes(mask, i, width);
+	for (int d = 0; d < count; d++)
+		g[d] = load(type, dy, at[d], width);
+	for (int d = 0; d < count && dy2; d++)
+		g[d] = sum_of(g[d], load(type, dy2, at[d], width), width);
+	for (int d = 0; d < count && mask; d++) {
+		const struct words passes = load_bytes(mask, at[d], width);
 
 		for (int j = 0; j < width; j++)
-			g.at[j] = byte_of(passes, j) ? g.at[j] : 0;
+			g[d].at[j] = byte_of(passes, j) ? g[d].at[j] : 0;
 	}
-	return g;
 }
 
 INLINE void norm_gradient_partials_at(const struct rfl_k_norm_gradient_partials *k, int64_t i,
 				      int width)
 {
-	const int64_t column = i % k->columns, step = k->chunks * k->columns;
-	const int64_t end = k->rows * k->columns;
-	const struct pack mean = load_floats(k->mean, column, width);
+	const int64_t step = k->chunks * k->columns, end = k->rows * k->columns;
+	const struct pack mean = load_floats(k->mean, i % k->columns, width);
 	struct pack sum = { { 0 } }, product = { { 0 } };
 
-	for (int64_t at = i; at < end; at += DEEP * step) {
-		struct pack x[DEEP] = { { { 0 } } }, g[DEEP] = { { { 0 } } };
+	for (int64_t first = i; first < end; first += DEEP * step) {
+		struct pack x[DEEP], g[DEEP];
+		int64_t at[DEEP];
 
-		for (int d = 0; d < DEEP; d++)
-			if (at + d * step < end) {
-				x[d] = load(TYPE(k), k->x, at + d * step, width);
-				g[d] = load_gradient(TYPE(k), k->dy, k->dy2, k->mask, at + d * step,
-						     width);
-			}
 		for (int d = 0; d < DEEP; d++) {
+			at[d] = within(first, d * step, end);
+			x[d] = load(TYPE(k), k->x, at[d], width);
+		}
+		load_gradients(TYPE(k), k->dy, k->dy2, k->mask, at, g, DEEP, width);
+		for (int d = 0; d < DEEP; d++) {
+			if (first + d * step >= end)
+				continue;
 			for (int j = 0; j < width; j++)
 				product.at[j] += g[d].at[j] * (x[d].at[j] - mean.at[j]);
 			sum = sum_of(sum, g[d], width);
-			if (k->g && at + d * step < end)
-				store(TYPE(k), k->g, at + d * step, g[d], width);
+			if (k->g)
+				store(TYPE(k), k->g, at[d], g[d], width);
 		}
 	}
 	store_sums(k->partials, k->columns, i, sum, product, width);
@@ -224,11 +220,11 @@ UNITS(norm_gradient_finish)
 INLINE void norm_gradient_apply_at(const struct rfl_k_norm_gradient_apply *k, int64_t i, int width)
 {
 	const struct pack x = load(TYPE(k), k->x, i, width);
-	const struct pack g = load_gradient(TYPE(k), k->dy, k->dy2, k->mask, i, width);
 	const struct pack scale = load_columns(k->scale, i, k->columns, width);
 	const struct pack slope = load_columns(k->slope, i, k->columns, width);
-	struct pack dx = load_columns(k->shift, i, k->columns, width);
+	struct pack g, dx = load_columns(k->shift, i, k->columns, width);
 
+	load_gradients(TYPE(k), k->dy, k->dy2, k->mask, &i, &g, 1, width);
 	for (int j = 0; j < width; j++)
 		dx.at[j] = slope.at[j] * x.at[j] + dx.at[j] + scale.at[j] * g.at[j];
 	store(TYPE(k), k->dx, i, dx, width);

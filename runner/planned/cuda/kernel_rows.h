@@ -23,27 +23,23 @@ PACKS(scale_rows, WIDE(TYPE(&k)), k.columns % WIDE(TYPE(&k)) == 0)
 /* The total is in float64, over float32 sums of a few rows: float64 is slow on most GPUs. */
 INLINE void scale_rows_gradient_at(const struct rfl_k_scale_rows_gradient *k, int64_t i, int width)
 {
-	const int64_t start = i / k->columns * k->rows * k->columns + i % k->columns;
+	const int64_t columns = k->columns, size = k->rows * columns;
+	const int64_t start = i / columns * size + i % columns, end = (i / columns + 1) * size;
 	double total[8] = { 0 };
 	struct pack y = { { 0 } };
 
-	for (int64_t row = 0; row < k->rows; row += DEEP) {
-		struct pack x[DEEP] = { { { 0 } } }, dy[DEEP] = { { { 0 } } };
+	for (int64_t at = start; at < end; at += DEEP * columns) {
+		struct pack x[DEEP], dy[DEEP], sum = { { 0 } };
 
-		for (int d = 0; d < DEEP; d++)
-			if (row + d < k->rows) {
-				const int64_t at = start + (row + d) * k->columns;
-
-				x[d] = load(TYPE(k), k->x, at, width);
-				dy[d] = load(TYPE(k), k->dy, at, width);
-			}
-		for (int j = 0; j < width; j++) {
-			float sum = 0;
-
-			for (int d = 0; d < DEEP; d++)
-				sum += x[d].at[j] * dy[d].at[j];
-			total[j] += (double)sum;
+		for (int d = 0; d < DEEP; d++) {
+			x[d] = load(TYPE(k), k->x, within(at, d * columns, end), width);
+			dy[d] = load(TYPE(k), k->dy, within(at, d * columns, end), width);
 		}
+		for (int d = 0; d < DEEP; d++)
+			for (int j = 0; j < width && at + d * columns < end; j++)
+				sum.at[j] += x[d].at[j] * dy[d].at[j];
+		for (int j = 0; j < width; j++)
+			total[j] += (double)sum.at[j];
 	}
 	for (int j = 0; j < width; j++)
 		y.at[j] = (float)total[j];

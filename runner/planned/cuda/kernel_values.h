@@ -315,6 +315,13 @@ INLINE void store(int type, void *p, int64_t i, struct pack v, int width)
 	}
 }
 
+/* i + further, or i if that is not before the end. Loops load several packs from there before they
+ * use one, and ignore those that were not: a load in a branch would wait for the one before. */
+INLINE int64_t within(int64_t i, int64_t further, int64_t end)
+{
+	return i + further < end ? i + further : i;
+}
+
 INLINE struct pack load_floats(const float *p, int64_t i, int width)
 {
 	return load(RFL_VALUE_F32, p, i, width);
