@@ -100,7 +100,7 @@ static rfl_cudnn_descriptor window(struct making *m, const struct rfl_conv *c)
 	return finish(m, d);
 }
 
-/* cuDNN's numbers for a pass; those of alpha, beta and the window follow each other. */
+/* cuDNN's numbers for a pass; beta and the window follow alpha. */
 static const struct direction {
 	int operation, alpha, x, w, y;
 } directions[RFL_PLAN_PASS_COUNT] = {

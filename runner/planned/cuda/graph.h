@@ -31,8 +31,8 @@ void rfl_cudnn_close(struct rfl_cudnn *lib); /* accepts NULL */
 enum rfl_rc rfl_cudnn_check(const struct rfl_cudnn *lib, int status, const char *what,
 			    struct rfl_err *err);
 
-/** A convolution over NHWC images: weights are out x kernel x in / groups (KRSC). A matrix product
- * is one over images of 1 x 1. */
+/** A convolution over NHWC images: weights are out x kernel x in / groups (KRSC). A GEMM is one
+ * over images of 1 x 1. */
 struct rfl_conv {
 	enum rfl_plan_pass pass;
 	int64_t batch, groups;

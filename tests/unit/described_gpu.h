@@ -1,0 +1,155 @@
+/*
+ * described_gpu.h - cuDNN for GPUs that are only described, and the layers of nets as convolutions.
+ */
+#ifndef RFL_TESTS_DESCRIBED_GPU_H
+#define RFL_TESTS_DESCRIBED_GPU_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "complexity/zoo.h"
+#include "runner/planned/cuda/graph.h"
+#include "tests/unit/rfl_test.h"
+
+enum described { H100, A100, L4, RTX_4090, B200, T4, DESCRIBED };
+
+static const struct {
+	const char *name;
+	int capability, multiprocessors, shared_bytes, blocks, threads; /* shared: of a block */
+	int clock_khz, memory_khz, l2_bytes;
+	int64_t memory_bytes;
+} described[DESCRIBED] = {
+	[H100] = { "NVIDIA H100 80GB HBM3", 90, 132, 232448, 32, 2048, 1980000, 2619000, 52428800,
+		   85017755648 },
+	[A100] = { "NVIDIA A100-SXM4-80GB", 80, 108, 166912, 32, 2048, 1410000, 1593000, 41943040,
+		   85017755648 },
+	[L4] = { "NVIDIA L4", 89, 58, 101376, 24, 1536, 2040000, 6251000, 50331648, 23802019840 },
+	[RTX_4090] = { "NVIDIA GeForce RTX 4090", 89, 128, 101376, 24, 1536, 2520000, 10501000,
+		       75497472, 25386352640 },
+	[B200] = { "NVIDIA B200", 100, 148, 232448, 32, 2048, 1965000, 3996000, 132644864,
+		   191503138816 },
+	[T4] = { "Tesla T4", 75, 40, 65536, 16, 1024, 1590000, 5001000, 4194304, 15655829504 },
+};
+
+/* What a net is computed in. */
+static const struct {
+	const char *name;
+	enum rfl_value type;
+	bool tf32;
+} precisions[] = {
+	{ "fp32", RFL_VALUE_F32, false },
+	{ "tf32", RFL_VALUE_F32, true },
+	{ "fp16", RFL_VALUE_F16, false },
+	{ "bf16", RFL_VALUE_BF16, false },
+};
+
+/* Open cuDNN for one of these GPUs. */
+static inline enum rfl_rc try_described(enum described which, struct rfl_cudnn **ret,
+					struct rfl_err *err)
+{
+	char json[1024];
+
+	(void)snprintf(
+		json, sizeof(json),
+		"{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
+		"\"regsPerBlock\":65536,\"multiProcessorCount\":%d,\"warpSize\":32,"
+		"\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%d,"
+		"\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,"
+		"\"maxCtasPerSM\":%d,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":%d,"
+		"\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"smClockRateKHz\":%d,"
+		"\"memClockRateKHz\":%d,\"l2CacheSize\":%d,\"deviceName\":\"%s\","
+		"\"deviceVer\":%d,\"driverVer\":13000,\"totalGlobalMem\":%lld,\"cudaDeviceId\":0}",
+		described[which].multiprocessors, described[which].shared_bytes,
+		described[which].blocks, described[which].threads, described[which].clock_khz,
+		described[which].memory_khz, described[which].l2_bytes, described[which].name,
+		described[which].capability * 10, (long long)described[which].memory_bytes);
+	return rfl_cudnn_open(json, ret, err);
+}
+
+static inline struct rfl_cudnn *open_described(enum described which)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_cudnn *lib = NULL;
+
+	assert_ok(try_described(which, &lib, &err), &err);
+	return lib;
+}
+
+/* Without cuDNN the tests are skipped. */
+static inline bool has_cudnn(void)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_cudnn *lib = NULL;
+	const enum rfl_rc rc = try_described(H100, &lib, &err);
+
+	if (rc == RFL_EUNAVAILABLE)
+		printf("skipped: %s\n", err.msg);
+	rfl_cudnn_close(lib);
+	return rc != RFL_EUNAVAILABLE;
+}
+
+/* Whether the library is newer than the one that the tables of refusals are about. */
+static inline bool is_newer(const struct rfl_cudnn *lib)
+{
+	return lib->calls.version() >= 92000;
+}
+
+struct layer {
+	struct rfl_conv conv;
+	char name[64];
+};
+#define MAX_LAYERS 256
+
+/* The distinct convolutions of a net's training step for a batch of 32. */
+static inline int layers_of(const char *model, struct layer *layers)
+{
+	const struct rfl_plan_setup setup = { .batch = 32, .value_bytes = 4, .training = true };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+	struct rfl_plan *plan = NULL;
+	int n = 0, same;
+
+	assert_ok(rfl_zoo_build(model, NULL, &net, &err), &err);
+	assert_ok(rfl_plan_new(net, &setup, &plan, &err), &err);
+	for (int i = 0; i < plan->nsteps; i++) {
+		const struct rfl_plan_step *const step = &plan->steps[i];
+
+		if (step->op != RFL_PLAN_CONV && step->op != RFL_PLAN_LINEAR)
+			continue;
+		assert_true(n < MAX_LAYERS);
+		layers[n].conv = rfl_conv_of(plan, i);
+		for (same = 0;
+		     memcmp(&layers[same].conv, &layers[n].conv, sizeof(layers[n].conv)) != 0;)
+			same++;
+		if (same < n)
+			continue;
+		(void)snprintf(layers[n++].name, sizeof(layers[0].name), "%s %s %s", model,
+			       net->nodes[step->node].name, rfl_plan_pass_names[step->pass]);
+	}
+	rfl_plan_free(plan);
+	rfl_net_free(net);
+	return n;
+}
+
+/* Ask for one plan. Returns its workspace in bytes; -1: there is none. */
+static inline int64_t plan_one(const struct rfl_cudnn *lib, const struct layer *layer,
+			       const struct rfl_conv_rules *rules)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_conv_plan plan = { 0 };
+	int n = -1;
+	const enum rfl_rc rc = rfl_conv_plans(lib, &layer->conv, rules, 1, &plan, &n, &err);
+
+	if (rc == RFL_EUNSUPPORTED) {
+		assert_int_equal(n, 0);
+		return -1;
+	}
+	assert_ok(rc, &err);
+	assert_int_equal(n, 1);
+	assert_true(plan.workspace >= 0 && plan.workspace <= rules->workspace);
+	assert_int_equal(lib->calls.descriptor_destroy(plan.plan), 0);
+	return plan.workspace;
+}
+
+#endif
