@@ -153,7 +153,7 @@ static void check_widths(const char *ptx)
 
 static void nvrtc_compiles_the_kernels(void **state)
 {
-	static const int generations[] = { 75, 80, 90, 100, 120 };
+	static const int generations[] = { 80, 90, 100, 120 };
 	struct rfl_err err = RFL_ERR_INIT;
 	RFL_AUTOPTR(dl) dl = NULL;
 
