@@ -215,6 +215,11 @@ static void activation_case(int op, int type, int64_t n)
 	}
 	RUN(elements, { .n = n, .type = type, .op = op, .a = x, .y = x });
 	check_same(type, x, y, n);
+	for (int64_t i = 0; i < n; i++)
+		put(type, x, i, (double)NAN);
+	RUN(elements, { .n = n, .type = type, .op = op, .a = x, .y = y });
+	for (int64_t i = 0; i < n; i++)
+		assert_true(isnan(get(type, y, i)));
 	free_kept();
 }
 

@@ -205,6 +205,35 @@ static void norm_matches(void **state)
 	for_shapes(HOST_TYPES, norm_case);
 }
 
+/* At the bounds of an activation, its gradient is zero. NaN stays, and passes no gradient. */
+static void masks_exclude_bounds(void **state)
+{
+	enum { N = 11 };
+	RFL_ALIGNED(64) const float x[N] = { 0, -0.0f, 0.5f, 5.5f, 6, 7, -1, NAN, INFINITY, 1, 2 };
+	const char *const passing[] = { "11111110011", "00111100011", "00110000011" };
+	const float one = 1, zero = 0;
+	RFL_ALIGNED(64) float y[N];
+	RFL_ALIGNED(64) uint8_t mask[N];
+
+	(void)state;
+	for (int32_t act = 0; act < 3; act++) {
+		RUN(norm_apply, { .n = N,
+				  .activation = act,
+				  .columns = 1,
+				  .x = x,
+				  .slope = &one,
+				  .shift = &zero,
+				  .y = y,
+				  .mask = mask });
+		for (int i = 0; i < N; i++) {
+			const float want = act && x[i] < 0 ? 0 : act == 2 && x[i] > 6 ? 6 : x[i];
+
+			assert_int_equal(mask[i], passing[act][i] - '0');
+			assert_true(isnan(x[i]) ? isnan(y[i]) : y[i] == want);
+		}
+	}
+}
+
 /* A mean of 1000 standard deviations must not hide the variance. */
 static void norm_keeps_small_variances(void **state)
 {
@@ -347,6 +376,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_summed),
 		cmocka_unit_test(norm_matches),
+		cmocka_unit_test(masks_exclude_bounds),
 		cmocka_unit_test(norm_keeps_small_variances),
 		cmocka_unit_test(norm_gradient_matches),
 	};

@@ -1,6 +1,7 @@
 /* The kernels' CPU twins: pooling, rows, columns, dropout. Sums of small integers are exact. */
 #include <omp.h>
 
+#include "data/random.h"
 #include "runner/planned/host.h"
 #include "tests/unit/kernels_rig.h"
 
@@ -353,12 +354,37 @@ static void dropout_matches(void **state)
 			dropout_case(type, cases[i / 4][0], cases[i / 4][1], probabilities[i % 4]);
 }
 
+/* A probability of output / 2^32 keeps the unit, the next larger one does not. */
+static void thresholds_are_exact(void **state)
+{
+	const struct rfl_kernel_state shared = { .counter = 0xfffffffe };
+	const uint32_t key[2] = { 7, 0 }, at[4] = { 0, 0, 0xfffffffe, 0 };
+	RFL_ALIGNED(64) float x[4] = { 0 };
+	RFL_ALIGNED(64) uint8_t mask[4];
+	uint32_t out[4];
+
+	(void)state;
+	rfl_philox(key, at, out);
+	for (unsigned i = 0; i < 8; i++) {
+		RUN(dropout, { .n = 4,
+			       .each = 1,
+			       .probability = ((double)out[i / 2] + i % 2) * 0x1p-32,
+			       .key = 7,
+			       .state = &shared,
+			       .x = x,
+			       .mask = mask,
+			       .y = x });
+		assert_int_equal(mask[i / 2], i % 2 == 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maxima_match),          cmocka_unit_test(averages_match),
 		cmocka_unit_test(scaled_rows_match),     cmocka_unit_test(columns_are_copied),
 		cmocka_unit_test(channels_are_shuffled), cmocka_unit_test(dropout_matches),
+		cmocka_unit_test(thresholds_are_exact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
