@@ -120,7 +120,8 @@ static void run(const void *argument)
 static bool has_type(const char *name)
 {
 	static const char *const without[] = {
-		"add_floats", "column_totals", "norm_gradient_finish", "totals", "squares", "decide"
+		"add_floats", "column_totals", "fold_partials", "norm_gradient_finish",
+		"totals",     "squares",       "fold_squares",  "decide",
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(without); i++)
