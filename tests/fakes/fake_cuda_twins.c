@@ -120,8 +120,9 @@ static void run(const void *argument)
 static bool has_type(const char *name)
 {
 	static const char *const without[] = {
-		"add_floats", "column_totals", "fold_partials", "norm_gradient_finish",
-		"totals",     "squares",       "fold_squares",  "decide",
+		"add_floats",           "column_totals", "fold_partials",
+		"norm_gradient_finish", "totals",        "squares",
+		"fold_squares",         "decide",        "begin",
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(without); i++)

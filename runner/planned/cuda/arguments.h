@@ -29,7 +29,7 @@ enum rfl_value { RFL_VALUE_F32, RFL_VALUE_BF16, RFL_VALUE_F16 };
 /** The name of a kernel, and what its units are. X(name) */
 /* clang-format off */
 #define RFL_KERNELS(X) \
-	X(input) X(narrow) X(widen) X(add_floats) \
+	X(begin) X(input) X(narrow) X(widen) X(add_floats) \
 	X(elements) X(bias) X(column_partials) X(fold_partials) X(column_totals) \
 	X(norm_partials) X(norm_finish) X(norm_apply) \
 	X(norm_gradient_partials) X(norm_gradient_finish) X(norm_gradient_apply) \
@@ -42,7 +42,7 @@ enum rfl_value { RFL_VALUE_F32, RFL_VALUE_BF16, RFL_VALUE_F16 };
 /** What a whole step shares, in memory of the device, so that a recorded step can be replayed. */
 struct rfl_kernel_state {
 	uint64_t counter;  /**< of dropout: distinguishes forward passes */
-	int64_t attempts;  /**< updates tried, this one included */
+	int64_t attempts;  /**< updates tried, before and since the pass began */
 	double loss;       /**< of the last forward pass */
 	double score_loss; /**< sum over rows since the engine read it */
 	int64_t score_rows, score_correct;
@@ -57,6 +57,14 @@ struct rfl_kernel_state {
 };
 
 /* ---- inputs and types ---- */
+
+/** Units: one. Set the numbers of the state that change from pass to pass. */
+struct rfl_k_begin {
+	int64_t n; /**< 1 */
+	uint64_t counter;
+	int64_t attempts;
+	struct rfl_kernel_state *state;
+};
 
 /** Units: pixels of images x channels. y becomes NHWC values from float32 images or from 8-bit
  * pixels: (pixel / 255 - mean) / std. */

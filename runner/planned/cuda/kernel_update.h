@@ -132,6 +132,14 @@ INLINE void rescale(struct rfl_kernel_state *s)
 	}
 }
 
+INLINE void begin_at(const struct rfl_k_begin *k, int64_t i)
+{
+	(void)i;
+	k->state->counter = k->counter;
+	k->state->attempts = k->attempts;
+}
+UNITS(begin)
+
 INLINE void decide_at(const struct rfl_k_decide *k, int64_t i)
 {
 	struct rfl_kernel_state *const s = k->state;

@@ -34,10 +34,11 @@ static enum rfl_rc grow(const struct rfl_backend *b, rfl_cuda_address *address, 
 	return rc;
 }
 
-/* Queue the copy of a batch to the place that was not used last. */
-static enum rfl_rc stage(struct rfl_backend *b, const struct rfl_batch *batch,
-			 struct rfl_cuda_stream *stream, struct rfl_err *err)
+/* Begin to copy a batch to the place that was not used last. */
+static enum rfl_rc upload(struct rfl_backend *b, const struct rfl_batch *batch, struct rfl_err *err)
 {
+	struct rfl_cuda_stream *const stream = b->copies;
+
 	struct staged *s = &b->staged[1 - b->last_staged];
 	const size_t images = image_bytes(b, batch), labels = 8 * (size_t)batch->n;
 	enum rfl_rc rc = grow(b, &s->images, &s->bytes[0], images, err);
@@ -60,11 +61,6 @@ static enum rfl_rc stage(struct rfl_backend *b, const struct rfl_batch *batch,
 	s->batch = *batch;
 	s->filled = true;
 	return RFL_OK;
-}
-
-static enum rfl_rc upload(struct rfl_backend *b, const struct rfl_batch *batch, struct rfl_err *err)
-{
-	return stage(b, batch, b->copies, err);
 }
 
 static enum rfl_rc uploaded(struct rfl_backend *b, struct rfl_err *err)
@@ -100,7 +96,9 @@ enum rfl_rc rfl_cuda__take_batch(struct rfl_backend *b, const struct rfl_batch *
 	enum rfl_rc rc = RFL_OK;
 
 	if (!holds(s, batch)) {
-		rc = stage(b, batch, b->stream, err);
+		rc = upload(b, batch, err);
+		if (rc == RFL_OK) /* the caller may change it as soon as the pass is queued */
+			rc = uploaded(b, err);
 		s = &b->staged[b->last_staged];
 	}
 	if (rc == RFL_OK)

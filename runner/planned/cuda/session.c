@@ -162,14 +162,15 @@ static void note_gradients(struct rfl_session *s)
 	for (int i = 0; i < s->plan->nsteps; i++) {
 		const struct rfl_plan_step *at = &s->plan->steps[i];
 
+		if (at->buffer[RFL_PLAN_DWEIGHT] < 0 && at->buffer[RFL_PLAN_DBIAS] < 0)
+			continue;
 		for (int k = RFL_PLAN_DWEIGHT; k <= RFL_PLAN_DBIAS; k++)
 			if (at->buffer[k] >= 0) /* gradients have a block of their own */
 				s->plan->buffers[at->buffer[k]].bytes = 0;
 		for (size_t k = 0; k < RFL_ARRAY_LEN(kinds); k++) {
 			const int param = rfl_plan_param(s->b->net, at->node, kinds[k]);
 
-			if (param >= 0 &&
-			    (at->buffer[RFL_PLAN_DWEIGHT] >= 0 || at->buffer[RFL_PLAN_DBIAS] >= 0))
+			if (param >= 0)
 				s->has_gradient[param] = true;
 		}
 	}

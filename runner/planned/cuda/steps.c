@@ -538,10 +538,6 @@ static enum rfl_rc run_input(struct rfl_session *s, int step, const struct rfl_s
 			     struct rfl_err *err)
 {
 	struct rfl_backend *const b = s->b;
-	const struct {
-		uint64_t counter;
-		int64_t attempts;
-	} numbers = { call->counter, call->update };
 	enum rfl_rc rc = RFL_OK;
 
 	if (b->stale && b->values)
@@ -549,9 +545,9 @@ static enum rfl_rc run_input(struct rfl_session *s, int step, const struct rfl_s
 			    .from = rfl_cuda__pointer(b->part[RFL_PART_VALUE]),
 			    .y = rfl_cuda__pointer(b->values));
 	b->stale = b->stale && rc != RFL_OK;
-	if (rc == RFL_OK) /* the first members of the state; the driver copies them at once */
-		rc = RFL_CUDA_CALL(b->cuda, send, err, b->state, &numbers, sizeof(numbers),
-				   b->stream);
+	if (rc == RFL_OK)
+		rc = LAUNCH(b, err, begin, .n = 1, .counter = call->counter,
+			    .attempts = call->update - 1, .state = rfl_cuda__pointer(b->state));
 	return rc == RFL_OK ? rfl_cuda__take_batch(b, call->batch,
 						   data(s, &s->plan->steps[step], RFL_PLAN_Y), err)
 			    : rc;
