@@ -98,7 +98,7 @@ static void store(int type, void *to, int64_t i, double value)
 
 /* ---- convolutions ---- */
 
-/* Operands of one pixel of y, one place of the kernel, one group; c and k are those of a group. */
+/* Operands of one pixel of y, one place of the kernel, one group, which has c and k channels. */
 static void multiply(enum fake_cudnn_kind kind, double *restrict x, double *restrict w,
 		     double *restrict y, int64_t c, int64_t k, int64_t w_stride)
 {
