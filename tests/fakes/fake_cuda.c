@@ -45,8 +45,10 @@ static struct {
 	size_t size;
 	void *block;
 } allocated[4096];
-static size_t nallocated;             /* of them were used */
-enum { ALIGNMENT = 256, GUARD = 64 }; /* bytes: of memory, as the driver's; after it */
+static size_t nallocated; /* of them were used */
+/* Bytes: alignment of memory, as the driver's; what is written after it; what takes long to fill.
+ */
+enum { ALIGNMENT = 256, GUARD = 64, LARGE = 1 << 24 };
 static const unsigned char GUARD_BYTE = 0xa5;
 static double clock_s;
 static const float *multiplied[2]; /* the last products */
@@ -372,8 +374,9 @@ int cuMemFree_v2(rfl_cuda_address address)
 	if (!is_guarded(i))
 		fake_script_complain(&script, "memory of %zu bytes was written past its end",
 				     allocated[i].size);
-	memset((void *)allocated[i].at, 0xff, allocated[i].size); /* who still reads it */
-	free(allocated[i].block);                                 /* whatever it answers */
+	if (allocated[i].size < LARGE) /* for those who still read it */
+		memset((void *)allocated[i].at, 0xff, allocated[i].size);
+	free(allocated[i].block); /* whatever it answers */
 	allocated[i].at = 0;
 	blocks--;
 	return code ? code : forbidden ? forbidden : context.depth ? 0 : RFL_CUDA_INVALID_CONTEXT;

@@ -98,7 +98,7 @@ static void store(int type, void *to, int64_t i, double value)
 
 /* ---- convolutions ---- */
 
-/* Operands of one pixel of y, one place of the kernel, one group; c and k are those of a group. */
+/* Operands of one pixel of y, one place of the kernel, one group, which has c and k channels. */
 static void multiply(enum fake_cudnn_kind kind, double *restrict x, double *restrict w,
 		     double *restrict y, int64_t c, int64_t k, int64_t w_stride)
 {
@@ -186,15 +186,30 @@ static void compute(const struct task *t)
 
 /* ---- execution ---- */
 
+static struct {
+	bool (*owns)(uint64_t address, size_t size);
+	void (*spend)(const char *what, double amount, double usual);
+	int (*submit)(struct rfl_cuda_stream *stream, void (*run)(const void *argument),
+		      const void *argument, size_t bytes);
+} driver;
+
+static bool find(const char *name, void *slot)
+{
+	void *address = fake_script_driver(name);
+
+	memcpy(slot, &address, sizeof(address));
+	return address;
+}
+
+static bool has_driver(void)
+{
+	return find("fake_cuda_owns", &driver.owns) && find("fake_cuda_spend", &driver.spend) &&
+	       find("fake_cuda_submit", &driver.submit);
+}
+
 static bool owns(const void *memory, size_t size)
 {
-	void *address = fake_script_driver("fake_cuda_owns");
-	bool (*call)(uint64_t at, size_t size);
-
-	if (!address)
-		return false;
-	memcpy(&call, &address, sizeof(call));
-	return call((uint64_t)(uintptr_t)memory, size);
+	return driver.owns((uint64_t)(uintptr_t)memory, size);
 }
 
 static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
@@ -235,18 +250,15 @@ static void run(const void *argument)
 	const struct task *t = argument;
 	const struct fake_conv *c = &t->conv;
 	const char *wrong = wrong_memory(t);
-	void *address = fake_script_driver("fake_cuda_spend");
-	void (*spend)(const char *what, double amount, double usual);
 
-	if (wrong || !address) {
+	if (wrong) {
 		(void)fake_refuse(FAKE_BAD_PARAM, "when a plan was executed: %s", wrong);
 		return;
 	}
-	memcpy(&spend, &address, sizeof(spend));
-	spend(names[c->kind],
-	      2.0 * (double)elements(c, FAKE_Y) * (double)elements(c, FAKE_W) / (double)c->k /
-		      speed[t->engine],
-	      1e11);
+	driver.spend(names[c->kind],
+		     2.0 * (double)elements(c, FAKE_Y) * (double)elements(c, FAKE_W) /
+			     (double)c->k / speed[t->engine],
+		     1e11);
 	if (t->engine == FAKE_WORKSPACE)
 		memset(t->workspace, 0xff, (size_t)fake_workspace(c, t->engine));
 	compute(t);
@@ -260,9 +272,6 @@ int fake_execute(struct rfl_cudnn_handle *handle, const struct fake_descriptor *
 	const int64_t *ids = fake_values(pack, RFL_CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, &n);
 	void *const *pointers = fake_values(pack, RFL_CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, NULL);
 	void *const *workspace = fake_values(pack, RFL_CUDNN_ATTR_VARIANT_PACK_WORKSPACE, NULL);
-	void *address = fake_script_driver("fake_cuda_submit");
-	int (*submit)(struct rfl_cuda_stream * stream, void (*run)(const void *argument),
-		      const void *argument, size_t bytes);
 	struct task t = { .conv = plan->conv,
 			  .engine = plan->engine,
 			  .workspace = workspace ? *workspace : NULL };
@@ -285,9 +294,8 @@ int fake_execute(struct rfl_cudnn_handle *handle, const struct fake_descriptor *
 					   "tensor %lld is not aligned to 16 bytes",
 					   (long long)t.conv.id[i]);
 	}
-	wrong = address ? wrong_memory(&t) : "there is no driver";
+	wrong = has_driver() ? wrong_memory(&t) : "there is no driver";
 	if (wrong)
 		return fake_refuse(FAKE_BAD_PARAM, "%s", wrong);
-	memcpy(&submit, &address, sizeof(submit));
-	return submit(handle->stream, run, &t, sizeof(t)) ? FAKE_DRIVER : 0;
+	return driver.submit(handle->stream, run, &t, sizeof(t)) ? FAKE_DRIVER : 0;
 }
