@@ -106,7 +106,7 @@ static inline bool is_newer(const struct rfl_cudnn *lib)
 	return lib->calls.version() >= 92000;
 }
 
-/* What rfl_conv_run() queues: the pack must have the tensors of the plan's graph,
+/* What rfl_conv_run() and rfl_norm_run() queue: the pack must have the tensors of the plan's graph,
  * and no others. cuDNN makes the pack; nothing is executed. */
 static struct {
 	const struct rfl_cudnn *lib; /* the one that is watched */
