@@ -4,7 +4,9 @@
 #ifndef RFL_TESTS_DESCRIBED_GPU_H
 #define RFL_TESTS_DESCRIBED_GPU_H
 
+#include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -76,23 +78,95 @@ static inline struct rfl_cudnn *open_described(enum described which)
 	return lib;
 }
 
-/* Without cuDNN the tests are skipped. */
+/* Without cuDNN the tests are skipped. With it the libraries stay loaded: without a GPU, cuDNN
+ * opens and closes those of others many times. */
 static inline bool has_cudnn(void)
 {
+	static const char *const others[] = { "libcublasLt.so.13", "libnvrtc.so.13" };
+	static struct rfl_cudnn *lib;
 	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_cudnn *lib = NULL;
 	const enum rfl_rc rc = try_described(H100, &lib, &err);
 
 	if (rc == RFL_EUNAVAILABLE)
 		printf("skipped: %s\n", err.msg);
-	rfl_cudnn_close(lib);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
+		(void)dlopen(others[i], RTLD_NOW | RTLD_LOCAL);
 	return rc != RFL_EUNAVAILABLE;
+}
+
+/* From here on libcuda.so.1 is tests/fakes/standin, for cuDNN too. */
+static inline void load_standin(void)
+{
+	if (!dlopen(RFL_TEST_BUILD "/tests/fakes/standin/libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+		printf("%s\n", dlerror());
+		exit(1);
+	}
 }
 
 /* Whether the library is newer than the one that the tables of refusals are about. */
 static inline bool is_newer(const struct rfl_cudnn *lib)
 {
 	return lib->calls.version() >= 92000;
+}
+
+/* What rfl_conv_run() and rfl_norm_run() queue: the pack must have the tensors of the plan's graph,
+ * and no others. cuDNN makes the pack; nothing is executed. */
+static struct {
+	const struct rfl_cudnn *lib; /* the one that is watched */
+	struct rfl_cudnn_functions real;
+	int64_t ids[64], nids; /* of the last pack */
+	int executed;
+} watch;
+
+static inline int watch_set(rfl_cudnn_descriptor d, int name, int type, int64_t n,
+			    const void *values)
+{
+	if (name == RFL_CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS) {
+		assert_true(n <= (int64_t)RFL_ARRAY_LEN(watch.ids));
+		memcpy(watch.ids, values, (size_t)n * sizeof(watch.ids[0]));
+		watch.nids = n;
+	}
+	return watch.real.set(d, name, type, n, values);
+}
+
+static inline int watch_execute(struct rfl_cudnn_handle *handle, rfl_cudnn_descriptor plan,
+				rfl_cudnn_descriptor pack)
+{
+	enum { JSON_REPRESENTATION = 405 }; /* CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION */
+	static char json[1 << 20];
+	int64_t size = 0, found = 0;
+
+	assert_null(handle);
+	assert_non_null(pack);
+	assert_int_equal(watch.real.get(plan, JSON_REPRESENTATION, RFL_CUDNN_TYPE_CHAR,
+					sizeof(json) - 1, &size, json),
+			 0);
+	json[size] = '\0';
+	*strstr(json, "\"nodes\"") = '\0'; /* before it are the tensors, named by their ids */
+	for (const char *at = json; (at = strstr(at, "\"name\":\"")) != NULL; at++) {
+		const int64_t id = strtoll(at + strlen("\"name\":\""), NULL, 10);
+		const char *const virtual = "\"isVirtual\":true";
+		int64_t i = 0;
+
+		if (strncmp(strstr(at, "\"isVirtual\":"), virtual, strlen(virtual)) == 0)
+			continue;
+		while (i < watch.nids && watch.ids[i] != id)
+			i++;
+		if (i == watch.nids)
+			fail_msg("tensor %lld is not in the pack", (long long)id);
+		found++;
+	}
+	assert_int_equal(found, watch.nids);
+	watch.executed++;
+	return 0;
+}
+
+static inline void watch_packs(struct rfl_cudnn *lib)
+{
+	watch.lib = lib;
+	watch.real = lib->calls;
+	lib->calls.set = watch_set;
+	lib->calls.execute = watch_execute;
 }
 
 struct layer {
@@ -138,6 +212,7 @@ static inline int64_t plan_one(const struct rfl_cudnn *lib, const struct layer *
 {
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_conv_plan plan = { 0 };
+	char place[16]; /* nothing reads it */
 	int n = -1;
 	const enum rfl_rc rc = rfl_conv_plans(lib, &layer->conv, rules, 1, &plan, &n, &err);
 
@@ -148,6 +223,10 @@ static inline int64_t plan_one(const struct rfl_cudnn *lib, const struct layer *
 	assert_ok(rc, &err);
 	assert_int_equal(n, 1);
 	assert_true(plan.workspace >= 0 && plan.workspace <= rules->workspace);
+	if (lib == watch.lib)
+		assert_ok(rfl_conv_run(lib, &plan, place, place, place,
+				       layer->conv.bias ? place : NULL, place, &err),
+			  &err);
 	assert_int_equal(lib->calls.descriptor_destroy(plan.plan), 0);
 	return plan.workspace;
 }

@@ -2,8 +2,6 @@
  * test_planned_compiled.c - plans of cuDNN with kernels that it compiles at run time, on GPUs that
  * are only described: tests/fakes/standin is the driver, NVRTC compiles.
  */
-#include <dlfcn.h>
-
 #include "tests/unit/described_gpu.h"
 
 /* A bias of the images' type, in all layers that have one: cuDNN has compiled engines for them. */
@@ -16,6 +14,7 @@ static void narrow_biases_are_fused(void **state)
 	for (int which = 0; which < DESCRIBED; which++) {
 		struct rfl_cudnn *lib = open_described((enum described)which);
 
+		watch_packs(lib);
 		for (size_t k = 0; k < RFL_ARRAY_LEN(nets); k++) {
 			const int n = layers_of(nets[k], layers);
 
@@ -53,6 +52,7 @@ static void wide_biases_are_compiled(void **state)
 	for (size_t c = 0; c < RFL_ARRAY_LEN(chips); c++) {
 		struct rfl_cudnn *lib = open_described(chips[c]);
 
+		watch_packs(lib);
 		for (size_t t = 0; t < RFL_ARRAY_LEN(types); t++)
 			for (size_t k = 0; k < RFL_ARRAY_LEN(names); k++)
 				for (int i = 0; i < n; i++) {
@@ -70,6 +70,7 @@ static void wide_biases_are_compiled(void **state)
 		rfl_cudnn_close(lib);
 	}
 	assert_int_equal(asked, 12);
+	assert_true(watch.executed > asked);
 }
 
 int main(void)
@@ -79,10 +80,6 @@ int main(void)
 		cmocka_unit_test(wide_biases_are_compiled),
 	};
 
-	/* from here on libcuda.so.1 is the stand-in, for cuDNN too */
-	if (!dlopen(RFL_TEST_BUILD "/tests/fakes/standin/libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-		printf("%s\n", dlerror());
-		return 1;
-	}
+	load_standin();
 	return has_cudnn() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
 }

@@ -111,14 +111,29 @@ static void refusals(void **state)
 	assert_int_equal(more, 0);
 }
 
-/* A description that is not JSON. */
+/* A device and a convolution that cuDNN does not accept are reported in its words. */
 static void descriptions_are_checked(void **state)
 {
+	const struct rfl_conv impossible = { .batch = 1,
+					     .groups = 1,
+					     .channels = { 4, 4 },
+					     .in = { 8, 8 },
+					     .out = { 9, 9 },
+					     .kernel = { 1, 1 },
+					     .stride = { 1, 1 },
+					     .dilation = { 1, 1 } };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_cudnn *lib = open_described(H100), *none = NULL;
+	struct rfl_conv_plan plan;
+	int n = -1;
 
 	(void)state;
+	assert_int_equal(rfl_conv_plans(lib, &impossible, &usual, 1, &plan, &n, &err), RFL_EFAILED);
+	assert_int_equal(n, 0);
+	assert_says(&err, "a convolution failed: ");
+	print_message("%s\n", err.msg);
 	rfl_cudnn_close(lib);
+	err = (struct rfl_err)RFL_ERR_INIT;
 	assert_int_not_equal(rfl_cudnn_open("{\"deviceName\":", &none, &err), RFL_OK);
 	assert_null(none);
 	assert_says(&err, "the description of a device");
