@@ -355,6 +355,7 @@ static enum rfl_rc norm_backward(struct lowering *l, int last)
 	const int i = l->v[last].start >= 0 ? l->v[last].start : last;
 	const int residual = l->v[last].residual;
 	const bool other = residual >= 0 && l->v[root_of(l, residual)].grad;
+	const bool over = !l->plan->setup.separate;
 	struct gradients *g = &l->v[last].g;
 	int dy, dy2, s, sum = -1, dx = -1;
 	const struct rfl_plan_step *forward;
@@ -388,14 +389,15 @@ static enum rfl_rc norm_backward(struct lowering *l, int last)
 		if (dy2 < 0 && !l->v[last].activation)
 			give(l, residual, dy);
 		else
-			sum = dy2 >= 0 && is_free(l, dy2) ? dy2
-			      : is_free(l, dy)            ? dy
-							  : new_buffer(l, value_size(l, last));
+			sum = over && dy2 >= 0 && is_free(l, dy2) ? dy2
+			      : over && is_free(l, dy)            ? dy
+						       : new_buffer(l, value_size(l, last));
 	}
 	if (wants_gradient(l, i, 0)) {
-		dx = dy != sum && is_free(l, dy)                 ? dy
-		     : dy2 >= 0 && dy2 != sum && is_free(l, dy2) ? dy2
-								 : new_buffer(l, value_size(l, i));
+		dx = over && dy != sum && is_free(l, dy) ? dy
+		     : over && dy2 >= 0 && dy2 != sum && is_free(l, dy2)
+			     ? dy2
+			     : new_buffer(l, value_size(l, i));
 		use(l, s, RFL_PLAN_DX, dx);
 		give(l, input_of(l, i, 0), dx);
 	}

@@ -95,6 +95,7 @@ struct rfl_plan_setup {
 	bool dropout;            /**< dropout drops in training */
 	double auxiliary_weight; /**< of auxiliary heads in training; 0: they do not run */
 	bool unfused;            /**< one step per node, all outputs kept until the end */
+	bool separate;           /**< the gradients of a batch norm never overwrite others */
 };
 
 struct rfl_plan {

@@ -26,6 +26,9 @@ enum rfl_rc rfl_backend_open(const struct rfl_net *net, const struct rfl_engine_
 			     struct rfl_backend **ret, struct rfl_err *err);
 void rfl_backend_close(struct rfl_backend *b);
 
+/** Whether its plans must not compute the gradients of a batch norm in place. */
+bool rfl_backend_separate(const struct rfl_backend *b);
+
 /** The parts of a parameter. The state of the optimizer begins as zeros. */
 enum rfl_part { RFL_PART_VALUE, RFL_PART_MEAN, RFL_PART_SQUARE, RFL_PART_COUNT };
 

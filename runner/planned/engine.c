@@ -76,6 +76,7 @@ static struct rfl_plan_setup setup_of(const struct rfl_engine *e, int64_t n, boo
 		.dropout = e->config.dropout,
 		.auxiliary_weight = e->config.auxiliary_weight,
 		.unfused = unfused,
+		.separate = e->backend && rfl_backend_separate(e->backend),
 	};
 }
 

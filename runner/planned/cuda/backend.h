@@ -4,7 +4,7 @@
 
 #include "runner/planned/backend.h"
 #include "runner/planned/cuda/arguments.h"
-#include "runner/planned/cuda/graph.h"
+#include "runner/planned/cuda/graph_norm.h"
 
 /* The largest workspace of a convolution. */
 #define MAX_WORKSPACE ((int64_t)1 << 30)
@@ -71,6 +71,16 @@ struct task {
 	bool fused; /* the convolution's plan adds the bias, and applies ReLU */
 	int64_t scratch, workspace, gradient, partials, factors;
 	int64_t chunks; /* of partial sums over rows */
+	int norm;       /* index into the session's norms, for both directions */
+};
+
+/* A batch norm for which cuDNN has plans. */
+struct norm {
+	struct rfl_norm_graph graph[2]; /* forward, backward */
+	struct rfl_conv_plan plan[2];
+	int step[2];  /* the first with these graphs */
+	bool refused; /* there are no plans */
+	bool used;    /* they are faster than our kernels */
 };
 
 struct rfl_session {
@@ -86,6 +96,8 @@ struct rfl_session {
 		bool fused;
 	} * made;
 	size_t nmade;
+	struct norm *norms;
+	int nnorms;
 };
 
 /* ---- steps (steps.c) ---- */
@@ -94,9 +106,21 @@ struct rfl_session {
 void rfl_cuda__ask(struct rfl_session *s, int step);
 enum rfl_rc rfl_cuda__run(struct rfl_session *s, int step, const struct rfl_session_call *call,
 			  struct rfl_err *err);
+/* A place in the buffer SCRATCH of a step; NULL: none. */
+void *rfl_cuda__scratch(const struct rfl_session *s, int step, int64_t at);
 /* The address of a step's buffer; NULL: none. */
 void *rfl_cuda__data(const struct rfl_session *s, const struct rfl_plan_step *at,
 		     enum rfl_plan_slot slot);
+
+/* ---- batch norm by cuDNN (norms.c) ---- */
+
+/* Make cuDNN's plans of the batch norms, where it has any. Before memory is asked for. */
+enum rfl_rc rfl_cuda__make_norms(struct rfl_session *s, struct rfl_err *err);
+/* Use those that are faster than our kernels on the device. Once the session has its memory. */
+enum rfl_rc rfl_cuda__time_norms(struct rfl_session *s, struct rfl_err *err);
+void rfl_cuda__free_norms(struct rfl_session *s);
+/* Run a step by its plan. */
+enum rfl_rc rfl_cuda__run_norm(struct rfl_session *s, int step, struct rfl_err *err);
 
 /* ---- kernels (launch.c) ---- */
 
@@ -140,6 +164,15 @@ static inline float *rfl_cuda__floats(const struct rfl_backend *b, rfl_cuda_addr
 				      int param)
 {
 	return block ? (float *)(uintptr_t)(block + 4 * b->at[param]) : NULL;
+}
+
+/* What cuDNN's plans may use. */
+static inline struct rfl_conv_rules rfl_cuda__rules(const struct rfl_backend *b)
+{
+	return (struct rfl_conv_rules){ .type = b->type,
+					.tf32 = b->tf32,
+					.deterministic = b->deterministic,
+					.workspace = MAX_WORKSPACE };
 }
 
 static inline int64_t rfl_cuda__size(enum rfl_value type)

@@ -237,6 +237,11 @@ void rfl_backend_close(struct rfl_backend *b)
 	free(b);
 }
 
+bool rfl_backend_separate(const struct rfl_backend *b)
+{
+	return b->benchmark; /* cuDNN's batch norms are candidates */
+}
+
 /* ---- parameters and state ---- */
 
 /* The parameter as groups of rows x columns that the device has transposed: a convolution's is K x

@@ -106,10 +106,7 @@ static enum rfl_rc choose_fastest(const struct rfl_backend *b, const struct rfl_
 /* Make the plan of a convolution. */
 static enum rfl_rc make_plan(const struct rfl_backend *b, struct made *m, struct rfl_err *err)
 {
-	const struct rfl_conv_rules rules = { .type = b->type,
-					      .tf32 = b->tf32,
-					      .deterministic = b->deterministic,
-					      .workspace = MAX_WORKSPACE };
+	const struct rfl_conv_rules rules = rfl_cuda__rules(b);
 	struct rfl_conv_plan plans[CANDIDATES];
 	struct rfl_conv plain = m->conv;
 	struct rfl_err why = RFL_ERR_INIT;
@@ -187,6 +184,7 @@ enum rfl_rc rfl_session_new(struct rfl_backend *b, struct rfl_plan *take, struct
 	s->made = rfl_alloc_array((size_t)take->nsteps, sizeof(*s->made));
 	s->has_gradient = rfl_alloc_array((size_t)b->net->nparams, sizeof(*s->has_gradient));
 	note_gradients(s);
+	rc = rfl_cuda__make_norms(s, err);
 	for (int i = 0; i < take->nsteps && rc == RFL_OK; i++) {
 		if (is_conv(&take->steps[i]))
 			rc = make_conv(s, i, err);
@@ -201,6 +199,8 @@ enum rfl_rc rfl_session_new(struct rfl_backend *b, struct rfl_plan *take, struct
 				     err);
 	}
 	if (rc == RFL_OK)
+		rc = rfl_cuda__time_norms(s, err);
+	if (rc == RFL_OK)
 		*ret = s;
 	else
 		rfl_session_free(s);
@@ -214,6 +214,7 @@ void rfl_session_free(struct rfl_session *s)
 	(void)s->b->queue.synchronize(s->b->stream);
 	for (size_t i = 0; i < s->nmade; i++)
 		(void)s->b->cudnn->calls.descriptor_destroy(s->made[i].plan.plan);
+	rfl_cuda__free_norms(s);
 	rfl_cuda__free(s->b, &s->block);
 	rfl_plan_free(s->plan);
 	free(s->tasks);

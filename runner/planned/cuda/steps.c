@@ -33,13 +33,18 @@ static int64_t count(const struct rfl_session *s, const struct rfl_plan_step *at
 
 /* A place in the buffer SCRATCH, which may begin anywhere. */
 #define ALIGNMENT 256
-static void *scratch(const struct rfl_session *s, int step, int64_t at)
+void *rfl_cuda__scratch(const struct rfl_session *s, int step, int64_t at)
 {
 	const uintptr_t begin = (uintptr_t)data(s, &s->plan->steps[step], RFL_PLAN_SCRATCH);
 
 	return at < 0 ? NULL
 		      : (void *)(((begin + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1)) +
 				 (uintptr_t)at);
+}
+
+static void *scratch(const struct rfl_session *s, int step, int64_t at)
+{
+	return rfl_cuda__scratch(s, step, at);
 }
 
 /* A parameter's values as the convolutions read them. */
@@ -137,6 +142,10 @@ void rfl_cuda__ask(struct rfl_session *s, int step)
 	} else if (at->op == RFL_PLAN_NORM) {
 		t->partials = take(&total, partial_bytes(t->chunks, 2 * columns));
 		t->factors = take(&total, 3 * 4 * columns);
+		if (t->norm >= 0)
+			t->workspace = take(
+				&total,
+				s->norms[t->norm].plan[at->pass != RFL_PLAN_FORWARD].workspace);
 	}
 	if (total > 0)
 		rfl_plan_ask(s->plan, step, RFL_PLAN_SCRATCH, total + ALIGNMENT);
@@ -300,6 +309,8 @@ static enum rfl_rc run_norm(struct rfl_session *s, int step, const struct rfl_se
 			    struct rfl_err *err)
 {
 	(void)call;
+	if (s->tasks[step].norm >= 0 && s->norms[s->tasks[step].norm].used)
+		return rfl_cuda__run_norm(s, step, err);
 	return s->plan->steps[step].pass == RFL_PLAN_FORWARD ? norm_forward(s, step, err)
 							     : norm_backward(s, step, err);
 }

@@ -334,6 +334,12 @@ void rfl_backend_close(struct rfl_backend *b)
 	free(b);
 }
 
+bool rfl_backend_separate(const struct rfl_backend *b)
+{
+	(void)b;
+	return false;
+}
+
 /* ---- parameters and state ---- */
 
 enum rfl_rc rfl_backend_get(struct rfl_backend *b, int param, enum rfl_part part, float *out,
