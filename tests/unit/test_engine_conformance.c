@@ -1004,23 +1004,29 @@ static void fill_samples(void)
 	rfl_fill_labels(0, SAMPLES, CLASSES, labels);
 }
 
-/* The cases of an engine on a device: with the error of each of its precisions. */
+/* Add the cases of an engine on a device. */
 static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum rfl_device device,
 			struct rig *rigs, struct CMUnitTest *tests)
 {
-	static const enum rfl_precision precisions[] = { RFL_PRECISION_FP32, RFL_PRECISION_BF16,
-							 RFL_PRECISION_FP16, RFL_PRECISION_TF32 };
-	const size_t subjects_n = RFL_ARRAY_LEN(subjects);
-	const size_t n = 2 * subjects_n * (device == RFL_DEVICE_CPU ? 2 : 4);
+	static const struct {
+		enum rfl_precision precision;
+		enum rfl_layout layout;
+	} forms[] = {
+		{ RFL_PRECISION_FP32, RFL_LAYOUT_NCHW }, { RFL_PRECISION_FP32, RFL_LAYOUT_NHWC },
+		{ RFL_PRECISION_BF16, RFL_LAYOUT_NHWC }, { RFL_PRECISION_BF16, RFL_LAYOUT_NCHW },
+		{ RFL_PRECISION_FP16, RFL_LAYOUT_NHWC }, { RFL_PRECISION_TF32, RFL_LAYOUT_NHWC },
+	};
+	const size_t each = RFL_ARRAY_LEN(subjects);
+	const size_t n = each * (device == RFL_DEVICE_CPU ? 4 : RFL_ARRAY_LEN(forms));
 
 	for (size_t k = 0; k < n; k++) {
 		struct rig *r = &rigs[k];
 
 		r->ops = ops;
 		r->device = device;
-		r->subject = &subjects[k % subjects_n];
-		r->precision = precisions[k / subjects_n / 2];
-		r->layout = (enum rfl_layout)(k / subjects_n % 2);
+		r->subject = &subjects[k % each];
+		r->precision = forms[k / each].precision;
+		r->layout = forms[k / each].layout;
 		r->tolerance = &tolerances[r->precision != RFL_PRECISION_FP32];
 		(void)snprintf(r->name, sizeof(r->name), "%s/%s/%s/%s", id,
 			       rfl_precision_names[r->precision], rfl_layout_names[r->layout],
@@ -1037,7 +1043,7 @@ static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum r
 int main(int argc, char **argv)
 {
 	const char *const dirs[] = { RFL_TEST_BUILD "/lib/roofline/plugins", NULL };
-	enum { PER_ENGINE = 8 * RFL_ARRAY_LEN(subjects), MAX_ENGINES = 8 };
+	enum { PER_ENGINE = 6 * RFL_ARRAY_LEN(subjects), MAX_ENGINES = 8 };
 	const enum rfl_device device =
 		argc > 1 && strcmp(argv[1], "cuda") == 0 ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU;
 	RFL_AUTOFREE struct rig *rigs = rfl_alloc_array(MAX_ENGINES * PER_ENGINE, sizeof(*rigs));

@@ -171,6 +171,7 @@ static inline struct rfl_conv_rules rfl_cuda__rules(const struct rfl_backend *b)
 {
 	return (struct rfl_conv_rules){ .type = b->type,
 					.tf32 = b->tf32,
+					.narrow_bias = true,
 					.deterministic = b->deterministic,
 					.workspace = MAX_WORKSPACE };
 }

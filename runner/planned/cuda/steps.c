@@ -47,7 +47,7 @@ static void *scratch(const struct rfl_session *s, int step, int64_t at)
 	return rfl_cuda__scratch(s, step, at);
 }
 
-/* A parameter's values as the convolutions read them. */
+/* A parameter as the convolutions read it. */
 static const void *weights(const struct rfl_backend *b, int param)
 {
 	return b->values ? rfl_cuda__pointer(b->values + 2 * b->at[param])
@@ -162,6 +162,7 @@ static enum rfl_rc weighted(struct rfl_session *s, int step, const struct rfl_se
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const struct task *const t = &s->tasks[step];
 	const int param = weight_of(s, at);
+	const int bias_param = rfl_plan_param(s->plan->net, at->node, bias_kind(at));
 	const float *const bias = floats(s, at, bias_kind(at), s->b->part[RFL_PART_VALUE]);
 	void *const y = data(s, at, RFL_PLAN_Y), *const w = scratch(s, step, t->workspace);
 	int64_t rows, columns;
@@ -173,7 +174,7 @@ static enum rfl_rc weighted(struct rfl_session *s, int step, const struct rfl_se
 		return rfl_conv_run(s->b->cudnn, &t->conv, data(s, at, RFL_PLAN_DX),
 				    weights(s->b, param), data(s, at, RFL_PLAN_DY), NULL, w, err);
 	rc = rfl_conv_run(s->b->cudnn, &t->conv, data(s, at, RFL_PLAN_X), weights(s->b, param), y,
-			  t->fused ? bias : NULL, w, err);
+			  t->fused && bias ? weights(s->b, bias_param) : NULL, w, err);
 	if (rc != RFL_OK || t->fused || (!bias && at->activation == RFL_PLAN_NONE))
 		return rc;
 	return LAUNCH(s->b, err, bias, .n = rows * columns, .type = s->b->type,
