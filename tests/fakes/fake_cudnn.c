@@ -53,7 +53,7 @@ struct fake_kind {
 		int name, type;
 		int64_t least, most; /* elements; least 0: may be missing; most 0: is only read */
 		int refers;          /* to descriptors of this type */
-	} attributes[8];
+	} attributes[16];
 };
 
 static int finish_heuristics(struct fake_descriptor *d);
@@ -86,7 +86,8 @@ static const struct fake_kind kinds[] = {
 	{ RFL_CUDNN_BACKEND_TENSOR_DESCRIPTOR, "tensor", fake_finish_tensor, {
 		A(TENSOR_BYTE_ALIGNMENT, INT64, 1, 1), A(TENSOR_DATA_TYPE, DATA_TYPE, 1, 1),
 		A(TENSOR_DIMENSIONS, INT64, 1, 8), A(TENSOR_STRIDES, INT64, 1, 8),
-		A(TENSOR_UNIQUE_ID, INT64, 1, 1), A(TENSOR_IS_VIRTUAL, BOOLEAN, 0, 1) } },
+		A(TENSOR_UNIQUE_ID, INT64, 1, 1), A(TENSOR_IS_VIRTUAL, BOOLEAN, 0, 1),
+		A(TENSOR_IS_BY_VALUE, BOOLEAN, 0, 1) } },
 	{ RFL_CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, "convolution", fake_finish_convolution, {
 		A(CONVOLUTION_COMP_TYPE, DATA_TYPE, 1, 1),
 		A(CONVOLUTION_CONV_MODE, CONVOLUTION_MODE, 1, 1),
@@ -107,6 +108,28 @@ static const struct fake_kind kinds[] = {
 		REFERS(OPERATION_POINTWISE_XDESC, TENSOR),
 		R(OPERATION_POINTWISE_BDESC, 0, 1, RFL_CUDNN_BACKEND_TENSOR_DESCRIPTOR),
 		REFERS(OPERATION_POINTWISE_YDESC, TENSOR) } },
+	{ RFL_CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR, "norm", fake_finish_norm, {
+		A(OPERATION_NORM_FWD_MODE, NORM_MODE, 1, 1),
+		A(OPERATION_NORM_FWD_PHASE, NORM_FWD_PHASE, 1, 1),
+		REFERS(OPERATION_NORM_FWD_XDESC, TENSOR), REFERS(OPERATION_NORM_FWD_MEAN_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_INV_VARIANCE_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_SCALE_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_BIAS_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_EPSILON_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_INPUT_RUNNING_MEAN_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_INPUT_RUNNING_VAR_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_OUTPUT_RUNNING_MEAN_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC, TENSOR),
+		REFERS(OPERATION_NORM_FWD_YDESC, TENSOR) } },
+	{ RFL_CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR, "backward norm", fake_finish_norm, {
+		A(OPERATION_NORM_BWD_MODE, NORM_MODE, 1, 1),
+		REFERS(OPERATION_NORM_BWD_XDESC, TENSOR), REFERS(OPERATION_NORM_BWD_MEAN_DESC, TENSOR),
+		REFERS(OPERATION_NORM_BWD_INV_VARIANCE_DESC, TENSOR),
+		REFERS(OPERATION_NORM_BWD_DYDESC, TENSOR), REFERS(OPERATION_NORM_BWD_SCALE_DESC, TENSOR),
+		REFERS(OPERATION_NORM_BWD_DSCALE_DESC, TENSOR),
+		REFERS(OPERATION_NORM_BWD_DBIAS_DESC, TENSOR),
+		REFERS(OPERATION_NORM_BWD_DXDESC, TENSOR) } },
 	{ RFL_CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "operation graph", fake_finish_graph, {
 		A(OPERATIONGRAPH_HANDLE, HANDLE, 0, 1),
 		R(OPERATIONGRAPH_OPS, 1, 16, ANY_OPERATION) } },
@@ -124,12 +147,16 @@ static const struct fake_kind kinds[] = {
 		R(EXECUTION_PLAN_DEVICEPROP, 0, 1, RFL_CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR),
 		A(EXECUTION_PLAN_WORKSPACE_SIZE, INT64, 0, 0) } },
 	{ RFL_CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, "variant pack", finish_pack, {
-		A(VARIANT_PACK_UNIQUE_IDS, INT64, 1, 16), A(VARIANT_PACK_DATA_POINTERS, VOID_PTR, 1, 16),
+		A(VARIANT_PACK_UNIQUE_IDS, INT64, 1, 32), A(VARIANT_PACK_DATA_POINTERS, VOID_PTR, 1, 32),
 		A(VARIANT_PACK_WORKSPACE, VOID_PTR, 0, 1) } },
 	{ RFL_CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device", finish_device, {
 		A(DEVICEPROP_JSON_REPRESENTATION, CHAR, 1, 1 << 20) } },
 };
 /* clang-format on */
+
+_Static_assert(RFL_ARRAY_LEN(((struct fake_descriptor *)0)->values) ==
+		       RFL_ARRAY_LEN(kinds[0].attributes),
+	       "a value for each attribute");
 
 static const struct attribute *attribute_of(const struct fake_kind *kind, int name)
 {
@@ -276,6 +303,7 @@ static int check_reference(const struct fake_descriptor *from, const struct attr
 		return FAKE_BAD_PARAM;
 	fits = a->refers == ANY_OPERATION
 		       ? d->kind->finish == fake_finish_operation ||
+				 d->kind->finish == fake_finish_norm ||
 				 d->kind->finish == fake_finish_pointwise_operation
 		       : d->type == a->refers;
 	if (!fits)
@@ -454,6 +482,8 @@ static int notes_of(const struct fake_descriptor *engine, int notes[4])
 	const bool wide = engine->conv.type[FAKE_X] == RFL_CUDNN_DATA_FLOAT;
 	int n = 0;
 
+	if (engine->conv.kind >= FAKE_NORM_FORWARD)
+		return 0;
 	if (engine->engine == FAKE_REDUCED || (!wide && engine->engine != FAKE_FALLBACK))
 		notes[n++] = RFL_CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
 	if (engine->engine == FAKE_REDUCED)

@@ -37,6 +37,8 @@ enum fake_cudnn_kind {
 	FAKE_FORWARD_RELU,
 	FAKE_BACKWARD_DATA,
 	FAKE_BACKWARD_FILTER,
+	FAKE_NORM_FORWARD,
+	FAKE_NORM_BACKWARD,
 	FAKE_KIND_COUNT,
 };
 
@@ -50,8 +52,35 @@ enum fake_cudnn_engine {
 
 enum { FAKE_X, FAKE_W, FAKE_Y, FAKE_B, FAKE_TENSORS };
 
-/* A graph: a convolution, perhaps with a bias and ReLU. */
-struct fake_conv {
+/* The tensors of a batch norm. Images are of the type of X, MASK has a bit per element; the
+ * scalars are in memory of the host; the others are float32 per channel. */
+enum fake_norm_tensor {
+	FAKE_NORM_X,
+	FAKE_NORM_OTHER,
+	FAKE_NORM_Y,
+	FAKE_NORM_DY,
+	FAKE_NORM_DY2,
+	FAKE_NORM_G,
+	FAKE_NORM_DX,
+	FAKE_NORM_MASK,
+	FAKE_NORM_GAMMA,
+	FAKE_NORM_BETA,
+	FAKE_NORM_MEAN,
+	FAKE_NORM_INVERSE,
+	FAKE_NORM_RUNNING_MEAN,
+	FAKE_NORM_RUNNING_VARIANCE,
+	FAKE_NORM_NEW_MEAN, /* of the running statistics; may be the same memory */
+	FAKE_NORM_NEW_VARIANCE,
+	FAKE_NORM_DGAMMA,
+	FAKE_NORM_DBETA,
+	FAKE_NORM_EPS, /* scalars */
+	FAKE_NORM_MOMENTUM,
+	FAKE_NORM_ZERO,
+	FAKE_NORM_TENSORS,
+};
+
+/* What a graph computes: a convolution, perhaps with a bias and ReLU; or a batch norm. */
+struct fake_graph {
 	enum fake_cudnn_kind kind;
 	int type[FAKE_TENSORS];   /* of the elements */
 	int64_t id[FAKE_TENSORS]; /* unique ids */
@@ -59,6 +88,10 @@ struct fake_conv {
 	int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2], post[2];
 	int ntensors;   /* 3; with a bias 4 */
 	int capability; /* of the device; 0: not yet known */
+	struct {        /* of a batch norm; also n, c, in and type[FAKE_X] */
+		bool has[FAKE_NORM_TENSORS];
+		int64_t id[FAKE_NORM_TENSORS];
+	} norm;
 };
 
 struct fake_descriptor {
@@ -70,8 +103,8 @@ struct fake_descriptor {
 	struct fake_value {
 		int64_t n; /* 0: not set */
 		void *data;
-	} values[8];                   /* in the order of the kind's attributes */
-	struct fake_conv conv;         /* of a graph and of all that is made for it */
+	} values[16];                  /* in the order of the kind's attributes */
+	struct fake_graph conv;        /* of a graph and of all that is made for it */
 	enum fake_cudnn_engine engine; /* of a configuration, an engine, a plan */
 };
 
@@ -98,11 +131,34 @@ int fake_finish_pointwise(struct fake_descriptor *d);
 int fake_finish_operation(struct fake_descriptor *d); /* a convolution */
 int fake_finish_pointwise_operation(struct fake_descriptor *d);
 int fake_finish_graph(struct fake_descriptor *d);
+const int64_t *fake_dims(const struct fake_descriptor *tensor);
+bool fake_is_virtual(const struct fake_descriptor *tensor);
 /* The configurations of a mode for a convolution. */
-int fake_engines(const struct fake_conv *conv, int mode, enum fake_cudnn_engine *engines);
+int fake_engines(const struct fake_graph *conv, int mode, enum fake_cudnn_engine *engines);
+
+/* ---- fake_cudnn_norm.c ---- */
+int fake_finish_norm(struct fake_descriptor *d);
+int fake_finish_norm_graph(struct fake_descriptor *d); /* a graph with a batch norm */
+int fake_execute_norm(struct rfl_cudnn_handle *handle, const struct fake_descriptor *plan,
+		      const struct fake_descriptor *pack);
 
 /* ---- fake_cudnn_run.c ---- */
-int64_t fake_workspace(const struct fake_conv *conv, enum fake_cudnn_engine engine);
+/* The fake driver's fake_cuda_owns(), ...; has_driver: all were found. */
+struct fake_driver {
+	bool (*owns)(uint64_t address, size_t size);
+	void (*spend)(const char *what, double amount, double usual);
+	int (*submit)(struct rfl_cuda_stream *stream, void (*run)(const void *argument),
+		      const void *argument, size_t bytes);
+};
+extern struct fake_driver fake_driver;
+bool fake_has_driver(void);
+bool fake_owns(const void *memory, size_t size);
+bool fake_overlap(const void *a, size_t a_size, const void *b, size_t b_size);
+/* An element of a tensor. */
+double fake_load(int type, const void *from, int64_t i);
+void fake_store(int type, void *to, int64_t i, double value);
+void fake_count(enum fake_cudnn_kind kind);
+int64_t fake_workspace(const struct fake_graph *conv, enum fake_cudnn_engine engine);
 int fake_execute(struct rfl_cudnn_handle *handle, const struct fake_descriptor *plan,
 		 const struct fake_descriptor *pack);
 /* How many convolutions of a kind the fake GPU has executed; kind -1: all. */

@@ -23,7 +23,7 @@ int fake_finish_tensor(struct fake_descriptor *d)
 		if (dims[i] < 1)
 			return fake_refuse(FAKE_BAD_PARAM, "a tensor with an empty dimension");
 	if (type != RFL_CUDNN_DATA_FLOAT && type != RFL_CUDNN_DATA_HALF &&
-	    type != RFL_CUDNN_DATA_BFLOAT16)
+	    type != RFL_CUDNN_DATA_BFLOAT16 && type != RFL_CUDNN_DATA_BOOLEAN)
 		return fake_refuse(FAKE_DATA_TYPE, "a tensor of type %d", type);
 	if (fake_int(d, NAME(TENSOR_BYTE_ALIGNMENT)) != 16)
 		return fake_refuse(FAKE_BAD_PARAM, "a tensor that is not aligned to 16 bytes");
@@ -33,7 +33,7 @@ int fake_finish_tensor(struct fake_descriptor *d)
 	return 0;
 }
 
-static bool is_virtual(const struct fake_descriptor *tensor)
+bool fake_is_virtual(const struct fake_descriptor *tensor)
 {
 	const bool *v = fake_values(tensor, NAME(TENSOR_IS_VIRTUAL), NULL);
 
@@ -45,7 +45,7 @@ static int64_t id_of(const struct fake_descriptor *tensor)
 	return fake_int(tensor, NAME(TENSOR_UNIQUE_ID));
 }
 
-static const int64_t *dims_of(const struct fake_descriptor *tensor)
+const int64_t *fake_dims(const struct fake_descriptor *tensor)
 {
 	return fake_values(tensor, NAME(TENSOR_DIMENSIONS), NULL);
 }
@@ -83,7 +83,8 @@ int fake_finish_pointwise(struct fake_descriptor *d)
 {
 	const int mode = fake_enum(d, NAME(POINTWISE_MODE));
 
-	if (mode != RFL_CUDNN_POINTWISE_ADD && mode != RFL_CUDNN_POINTWISE_RELU_FWD)
+	if (mode != RFL_CUDNN_POINTWISE_ADD && mode != RFL_CUDNN_POINTWISE_RELU_FWD &&
+	    mode != RFL_CUDNN_POINTWISE_MUL && mode != RFL_CUDNN_POINTWISE_CMP_GT)
 		return fake_refuse(FAKE_BAD_PARAM, "pointwise mode %d", mode);
 	if (fake_enum(d, NAME(POINTWISE_MATH_PREC)) != RFL_CUDNN_DATA_FLOAT)
 		return fake_refuse(FAKE_DATA_TYPE, "a pointwise operation not in float32");
@@ -129,9 +130,9 @@ int fake_finish_operation(struct fake_descriptor *d)
 	const struct fake_descriptor *tensors[3] = { fake_ref(d, o->tensors[FAKE_X]),
 						     fake_ref(d, o->tensors[FAKE_W]),
 						     fake_ref(d, o->tensors[FAKE_Y]) };
-	const int64_t *x = dims_of(tensors[FAKE_X]), *w = dims_of(tensors[FAKE_W]);
-	const int64_t *y = dims_of(tensors[FAKE_Y]);
-	struct fake_conv c = { .kind = o->kind, .n = x[0], .c = x[1], .k = y[1], .ntensors = 3 };
+	const int64_t *x = fake_dims(tensors[FAKE_X]), *w = fake_dims(tensors[FAKE_W]);
+	const int64_t *y = fake_dims(tensors[FAKE_Y]);
+	struct fake_graph c = { .kind = o->kind, .n = x[0], .c = x[1], .k = y[1], .ntensors = 3 };
 	const struct {
 		int name;
 		int64_t *to;
@@ -181,42 +182,45 @@ int fake_finish_pointwise_operation(struct fake_descriptor *d)
 	const struct fake_descriptor *x = fake_ref(d, NAME(OPERATION_POINTWISE_XDESC));
 	const struct fake_descriptor *b = fake_ref(d, NAME(OPERATION_POINTWISE_BDESC));
 	const struct fake_descriptor *y = fake_ref(d, NAME(OPERATION_POINTWISE_YDESC));
-	const bool add = fake_enum(fake_ref(d, NAME(OPERATION_POINTWISE_PW_DESCRIPTOR)),
-				   NAME(POINTWISE_MODE)) == RFL_CUDNN_POINTWISE_ADD;
+	const bool two = fake_enum(fake_ref(d, NAME(OPERATION_POINTWISE_PW_DESCRIPTOR)),
+				   NAME(POINTWISE_MODE)) != RFL_CUDNN_POINTWISE_RELU_FWD;
 
-	if (add != (b != NULL))
+	if (two != (b != NULL))
 		return fake_refuse(FAKE_BAD_PARAM,
 				   "a pointwise operation with a wrong number of operands");
-	if (memcmp(dims_of(x), dims_of(y), 4 * sizeof(int64_t)) != 0)
+	if (memcmp(fake_dims(x), fake_dims(y), 4 * sizeof(int64_t)) != 0)
 		return fake_refuse(FAKE_BAD_PARAM, "a pointwise operation that changes the shape");
 	for (int i = 0; b && i < 4; i++)
-		if (dims_of(b)[i] != 1 && dims_of(b)[i] != dims_of(x)[i])
+		if (fake_dims(b)[i] != 1 && fake_dims(b)[i] != fake_dims(x)[i])
 			return fake_refuse(FAKE_BAD_PARAM, "a pointwise operand of another shape");
 	return 0;
 }
 
 /* Add a pointwise operation to the convolution before it: that must be virtual. */
-static int fuse(struct fake_conv *c, const struct fake_descriptor *op,
+static int fuse(struct fake_graph *c, const struct fake_descriptor *op,
 		const struct fake_descriptor **last)
 {
 	const struct fake_descriptor *x, *b, *y;
+	int mode;
 
 	if (op->type != RFL_CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
 		return fake_refuse(FAKE_PATTERN, "a graph with two convolutions");
+	mode = fake_enum(fake_ref(op, NAME(OPERATION_POINTWISE_PW_DESCRIPTOR)),
+			 NAME(POINTWISE_MODE));
 	x = fake_ref(op, NAME(OPERATION_POINTWISE_XDESC));
 	b = fake_ref(op, NAME(OPERATION_POINTWISE_BDESC));
 	y = fake_ref(op, NAME(OPERATION_POINTWISE_YDESC));
-	if (x != *last || !is_virtual(x) ||
+	if (x != *last || !fake_is_virtual(x) ||
 	    fake_enum(x, NAME(TENSOR_DATA_TYPE)) != RFL_CUDNN_DATA_FLOAT)
 		return fake_refuse(FAKE_PATTERN,
 				   "between operations a graph has virtual tensors of float32");
-	if (b && c->kind == FAKE_FORWARD) {
-		const int64_t *dims = dims_of(b);
+	if (mode == RFL_CUDNN_POINTWISE_ADD && c->kind == FAKE_FORWARD) {
+		const int64_t *dims = fake_dims(b);
 
 		const int type = fake_enum(b, NAME(TENSOR_DATA_TYPE));
 
 		if (dims[0] != 1 || dims[1] != c->k || dims[2] != 1 || dims[3] != 1 ||
-		    is_virtual(b) || (type != RFL_CUDNN_DATA_FLOAT && type != c->type[FAKE_X]))
+		    fake_is_virtual(b) || (type != RFL_CUDNN_DATA_FLOAT && type != c->type[FAKE_X]))
 			return fake_refuse(FAKE_PATTERN, "a bias that is not [1, K, 1, 1]");
 		c->kind = FAKE_FORWARD_BIAS;
 		c->type[FAKE_B] = type;
@@ -241,16 +245,19 @@ int fake_finish_graph(struct fake_descriptor *d)
 	struct rfl_cudnn_handle *const *handle = fake_values(d, NAME(OPERATIONGRAPH_HANDLE), NULL);
 	const struct operation *o = operation_of(ops[0]);
 	const struct fake_descriptor *last;
-	struct fake_conv c;
+	struct fake_graph c;
 	int code = 0;
 
+	for (int64_t i = 0; i < n; i++)
+		if (ops[i]->conv.kind >= FAKE_NORM_FORWARD)
+			return fake_finish_norm_graph(d);
 	if (!o || n > 3)
 		return fake_refuse(FAKE_PATTERN, "a graph that does not begin with a convolution");
 	c = ops[0]->conv;
 	for (int i = 0; i < 3; i++) {
 		last = fake_ref(ops[0], o->tensors[i]);
 		ids[nids++] = c.id[i];
-		if (is_virtual(last) && (n == 1 || i != FAKE_Y))
+		if (fake_is_virtual(last) && (n == 1 || i != FAKE_Y))
 			return fake_refuse(FAKE_PATTERN, "a tensor of a convolution is virtual");
 	}
 	for (int64_t i = 1; i < n && code == 0; i++) {
@@ -263,7 +270,7 @@ int fake_finish_graph(struct fake_descriptor *d)
 	}
 	if (code)
 		return code;
-	if (is_virtual(last))
+	if (fake_is_virtual(last))
 		return fake_refuse(FAKE_PATTERN, "the result of a graph is virtual");
 	for (int64_t i = 0; i < nids; i++)
 		for (int64_t k = 0; k < i; k++)
@@ -276,11 +283,16 @@ int fake_finish_graph(struct fake_descriptor *d)
 	return 0;
 }
 
-int fake_engines(const struct fake_conv *c, int mode, enum fake_cudnn_engine *engines)
+int fake_engines(const struct fake_graph *c, int mode, enum fake_cudnn_engine *engines)
 {
 	const int wanted = (int)fake_script_number(&fake_cudnn_script, "plans", FAKE_ENGINE_COUNT);
 	int n = 0;
 
+	if (c->kind >= FAKE_NORM_FORWARD) {
+		engines[n++] = FAKE_WORKSPACE;
+		return mode == RFL_CUDNN_HEUR_MODE_A && wanted > 0 && c->capability >= 80 &&
+		       fake_script_number(&fake_cudnn_script, "nonorm", 0) == 0;
+	}
 	/* without a complaint: these are what no engine of cuDNN does */
 	if (c->type[FAKE_W] != c->type[FAKE_X] || c->type[FAKE_Y] != c->type[FAKE_X] ||
 	    (c->type[FAKE_X] == RFL_CUDNN_DATA_BFLOAT16 && c->capability < 80) ||

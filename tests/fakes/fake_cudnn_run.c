@@ -20,24 +20,29 @@ long fake_cudnn_executions(int kind)
 	return n;
 }
 
+void fake_count(enum fake_cudnn_kind kind)
+{
+	executions[kind]++;
+}
+
 void fake_executions_reset(void)
 {
 	memset(executions, 0, sizeof(executions));
 }
 
-int64_t fake_workspace(const struct fake_conv *conv, enum fake_cudnn_engine engine)
+int64_t fake_workspace(const struct fake_graph *conv, enum fake_cudnn_engine engine)
 {
 	return engine == FAKE_WORKSPACE ? 1024 + 16 * conv->n : 0;
 }
 
 /* Work in the queue of a stream: all that it needs, since the plan may be destroyed before. */
 struct task {
-	struct fake_conv conv;
+	struct fake_graph conv;
 	enum fake_cudnn_engine engine;
 	void *tensors[FAKE_TENSORS], *workspace;
 };
 
-static int64_t elements(const struct fake_conv *c, int tensor)
+static int64_t elements(const struct fake_graph *c, int tensor)
 {
 	switch (tensor) {
 	case FAKE_X:
@@ -51,12 +56,12 @@ static int64_t elements(const struct fake_conv *c, int tensor)
 	}
 }
 
-static size_t bytes(const struct fake_conv *c, int tensor)
+static size_t bytes(const struct fake_graph *c, int tensor)
 {
 	return (size_t)elements(c, tensor) * (c->type[tensor] == RFL_CUDNN_DATA_FLOAT ? 4 : 2);
 }
 
-static int written(const struct fake_conv *c)
+static int written(const struct fake_graph *c)
 {
 	return c->kind == FAKE_BACKWARD_DATA     ? FAKE_X
 	       : c->kind == FAKE_BACKWARD_FILTER ? FAKE_W
@@ -79,15 +84,28 @@ static double shorten(double value, int fewer)
 	return f;
 }
 
-static double load(int type, const void *from, int64_t i)
+/* All numbers of the two types of 16 bits. */
+static const double *table_of(int type)
+{
+	static double tables[2][1 << 16];
+	static bool filled;
+
+	for (uint32_t i = 0; i < 1 << 16 && !filled; i++) {
+		tables[0][i] = ieee_unpack(&rfl_ieee_fp16, i);
+		tables[1][i] = ieee_unpack(&rfl_ieee_bf16, i);
+	}
+	filled = true;
+	return tables[type == RFL_CUDNN_DATA_BFLOAT16];
+}
+
+double fake_load(int type, const void *from, int64_t i)
 {
 	if (type == RFL_CUDNN_DATA_FLOAT)
 		return ((const float *)from)[i];
-	return ieee_unpack(type == RFL_CUDNN_DATA_HALF ? &rfl_ieee_fp16 : &rfl_ieee_bf16,
-			   ((const uint16_t *)from)[i]);
+	return table_of(type)[((const uint16_t *)from)[i]];
 }
 
-static void store(int type, void *to, int64_t i, double value)
+void fake_store(int type, void *to, int64_t i, double value)
 {
 	if (type == RFL_CUDNN_DATA_FLOAT)
 		((float *)to)[i] = (float)value;
@@ -115,7 +133,7 @@ static void multiply(enum fake_cudnn_kind kind, double *restrict x, double *rest
 }
 
 /* All places of the kernel at one pixel of y. */
-static void convolve_at(const struct fake_conv *c, double *const t[FAKE_TENSORS], int64_t sample,
+static void convolve_at(const struct fake_graph *c, double *const t[FAKE_TENSORS], int64_t sample,
 			int64_t row, int64_t column)
 {
 	const int64_t c_group = c->c / c->groups, k_group = c->k / c->groups;
@@ -141,7 +159,7 @@ static void convolve_at(const struct fake_conv *c, double *const t[FAKE_TENSORS]
 static double finish(const struct task *t, const double *bias, int64_t i, double value)
 {
 	static const double ERROR = 0x1p-20;
-	const struct fake_conv *c = &t->conv;
+	const struct fake_graph *c = &t->conv;
 
 	if (t->engine == FAKE_NONDETERMINISTIC && executions[c->kind] % 2)
 		value *= 1 + ERROR;
@@ -154,7 +172,7 @@ static double finish(const struct task *t, const double *bias, int64_t i, double
 
 static void compute(const struct task *t)
 {
-	const struct fake_conv *c = &t->conv;
+	const struct fake_graph *c = &t->conv;
 	const bool wide = c->type[FAKE_X] == RFL_CUDNN_DATA_FLOAT;
 	const int out = written(c);
 	double *values[FAKE_TENSORS] = { NULL };
@@ -166,7 +184,7 @@ static void compute(const struct task *t)
 		if (!values[i])
 			abort();
 		for (int64_t k = 0; i != out && k < n; k++) {
-			double v = load(c->type[i], t->tensors[i], k);
+			double v = fake_load(c->type[i], t->tensors[i], k);
 
 			values[i][k] = t->engine == FAKE_REDUCED && i != FAKE_B
 					       ? shorten(v, wide ? 13 : 18)
@@ -178,20 +196,15 @@ static void compute(const struct task *t)
 			for (int64_t column = 0; column < c->out[1]; column++)
 				convolve_at(c, values, sample, row, column);
 	for (int64_t i = 0, n = elements(c, out); i < n; i++)
-		store(c->type[out], t->tensors[out], i,
-		      finish(t, values[FAKE_B], i, values[out][i]));
+		fake_store(c->type[out], t->tensors[out], i,
+			   finish(t, values[FAKE_B], i, values[out][i]));
 	for (int i = 0; i < c->ntensors; i++)
 		free(values[i]);
 }
 
 /* ---- execution ---- */
 
-static struct {
-	bool (*owns)(uint64_t address, size_t size);
-	void (*spend)(const char *what, double amount, double usual);
-	int (*submit)(struct rfl_cuda_stream *stream, void (*run)(const void *argument),
-		      const void *argument, size_t bytes);
-} driver;
+struct fake_driver fake_driver;
 
 static bool find(const char *name, void *slot)
 {
@@ -201,18 +214,19 @@ static bool find(const char *name, void *slot)
 	return address;
 }
 
-static bool has_driver(void)
+bool fake_has_driver(void)
 {
-	return find("fake_cuda_owns", &driver.owns) && find("fake_cuda_spend", &driver.spend) &&
-	       find("fake_cuda_submit", &driver.submit);
+	return find("fake_cuda_owns", &fake_driver.owns) &&
+	       find("fake_cuda_spend", &fake_driver.spend) &&
+	       find("fake_cuda_submit", &fake_driver.submit);
 }
 
-static bool owns(const void *memory, size_t size)
+bool fake_owns(const void *memory, size_t size)
 {
-	return driver.owns((uint64_t)(uintptr_t)memory, size);
+	return fake_driver.owns((uint64_t)(uintptr_t)memory, size);
 }
 
-static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
+bool fake_overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 {
 	const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
 
@@ -222,22 +236,23 @@ static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 /* What is wrong with the memory; NULL: nothing. */
 static const char *wrong_memory(const struct task *t)
 {
-	const struct fake_conv *c = &t->conv;
+	const struct fake_graph *c = &t->conv;
 	const size_t workspace = (size_t)fake_workspace(c, t->engine);
 	const int out = written(c);
 
 	for (int i = 0; i < c->ntensors; i++) {
 		const size_t size = bytes(c, i);
 
-		if (!owns(t->tensors[i], size))
+		if (!fake_owns(t->tensors[i], size))
 			return "a tensor is not in memory of the device";
-		if (i != out && overlap(t->tensors[i], size, t->tensors[out], bytes(c, out)))
+		if (i != out && fake_overlap(t->tensors[i], size, t->tensors[out], bytes(c, out)))
 			return "the result overlaps an operand";
-		if (workspace && overlap(t->tensors[i], size, t->workspace, workspace))
+		if (workspace && fake_overlap(t->tensors[i], size, t->workspace, workspace))
 			return "the workspace overlaps a tensor";
 	}
-	return workspace && !owns(t->workspace, workspace) ? "no workspace, or too little of it"
-							   : NULL;
+	return workspace && !fake_owns(t->workspace, workspace)
+		       ? "no workspace, or too little of it"
+		       : NULL;
 }
 
 static void run(const void *argument)
@@ -248,17 +263,17 @@ static void run(const void *argument)
 		"cudnn_forward_relu", "cudnn_backward_data", "cudnn_backward_filter"
 	};
 	const struct task *t = argument;
-	const struct fake_conv *c = &t->conv;
+	const struct fake_graph *c = &t->conv;
 	const char *wrong = wrong_memory(t);
 
 	if (wrong) {
 		(void)fake_refuse(FAKE_BAD_PARAM, "when a plan was executed: %s", wrong);
 		return;
 	}
-	driver.spend(names[c->kind],
-		     2.0 * (double)elements(c, FAKE_Y) * (double)elements(c, FAKE_W) /
-			     (double)c->k / speed[t->engine],
-		     1e11);
+	fake_driver.spend(names[c->kind],
+			  2.0 * (double)elements(c, FAKE_Y) * (double)elements(c, FAKE_W) /
+				  (double)c->k / speed[t->engine],
+			  1e11);
 	if (t->engine == FAKE_WORKSPACE)
 		memset(t->workspace, 0xff, (size_t)fake_workspace(c, t->engine));
 	compute(t);
@@ -277,6 +292,8 @@ int fake_execute(struct rfl_cudnn_handle *handle, const struct fake_descriptor *
 			  .workspace = workspace ? *workspace : NULL };
 	const char *wrong;
 
+	if (t.conv.kind >= FAKE_NORM_FORWARD)
+		return fake_execute_norm(handle, plan, pack);
 	if (plan->conv.capability != handle->capability)
 		return fake_refuse(FAKE_NOT_SUPPORTED, "a plan for another GPU is executed");
 	if (n != t.conv.ntensors)
@@ -294,8 +311,8 @@ int fake_execute(struct rfl_cudnn_handle *handle, const struct fake_descriptor *
 					   "tensor %lld is not aligned to 16 bytes",
 					   (long long)t.conv.id[i]);
 	}
-	wrong = has_driver() ? wrong_memory(&t) : "there is no driver";
+	wrong = fake_has_driver() ? wrong_memory(&t) : "there is no driver";
 	if (wrong)
 		return fake_refuse(FAKE_BAD_PARAM, "%s", wrong);
-	return driver.submit(handle->stream, run, &t, sizeof(t)) ? FAKE_DRIVER : 0;
+	return fake_driver.submit(handle->stream, run, &t, sizeof(t)) ? FAKE_DRIVER : 0;
 }
