@@ -401,6 +401,7 @@ struct rig {
 	enum rfl_device device;
 	enum rfl_precision precision;
 	enum rfl_layout layout;
+	bool benchmark; /* of cuDNN */
 	char name[128];
 	const struct tolerance *tolerance;
 	struct rfl_net *net;
@@ -497,6 +498,7 @@ static void open_engine(struct rig *r, const struct rfl_optimizer *o)
 						  .max_batch = MAX_BATCH,
 						  .optimizer = *o,
 						  .deterministic = true,
+						  .cudnn_benchmark = r->benchmark,
 						  .score = true };
 	struct rfl_err err = RFL_ERR_INIT;
 	enum rfl_rc rc;
@@ -1011,10 +1013,16 @@ static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum r
 	static const struct {
 		enum rfl_precision precision;
 		enum rfl_layout layout;
+		bool benchmark;
 	} forms[] = {
-		{ RFL_PRECISION_FP32, RFL_LAYOUT_NCHW }, { RFL_PRECISION_FP32, RFL_LAYOUT_NHWC },
-		{ RFL_PRECISION_BF16, RFL_LAYOUT_NHWC }, { RFL_PRECISION_BF16, RFL_LAYOUT_NCHW },
-		{ RFL_PRECISION_FP16, RFL_LAYOUT_NHWC }, { RFL_PRECISION_TF32, RFL_LAYOUT_NHWC },
+		{ RFL_PRECISION_FP32, RFL_LAYOUT_NCHW, false },
+		{ RFL_PRECISION_FP32, RFL_LAYOUT_NHWC, false },
+		{ RFL_PRECISION_BF16, RFL_LAYOUT_NHWC, false },
+		{ RFL_PRECISION_BF16, RFL_LAYOUT_NCHW, false },
+		{ RFL_PRECISION_FP16, RFL_LAYOUT_NHWC, false }, /* the rest for GPUs only */
+		{ RFL_PRECISION_TF32, RFL_LAYOUT_NHWC, false },
+		{ RFL_PRECISION_FP32, RFL_LAYOUT_NHWC, true },
+		{ RFL_PRECISION_BF16, RFL_LAYOUT_NHWC, true },
 	};
 	const size_t each = RFL_ARRAY_LEN(subjects);
 	const size_t n = each * (device == RFL_DEVICE_CPU ? 4 : RFL_ARRAY_LEN(forms));
@@ -1027,10 +1035,11 @@ static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum r
 		r->subject = &subjects[k % each];
 		r->precision = forms[k / each].precision;
 		r->layout = forms[k / each].layout;
+		r->benchmark = forms[k / each].benchmark;
 		r->tolerance = &tolerances[r->precision != RFL_PRECISION_FP32];
-		(void)snprintf(r->name, sizeof(r->name), "%s/%s/%s/%s", id,
+		(void)snprintf(r->name, sizeof(r->name), "%s/%s/%s%s/%s", id,
 			       rfl_precision_names[r->precision], rfl_layout_names[r->layout],
-			       r->subject->name);
+			       r->benchmark ? "/benchmark" : "", r->subject->name);
 		tests[k] = (struct CMUnitTest){ .name = r->name,
 						.test_func = conforms,
 						.setup_func = set_up,
@@ -1043,7 +1052,7 @@ static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum r
 int main(int argc, char **argv)
 {
 	const char *const dirs[] = { RFL_TEST_BUILD "/lib/roofline/plugins", NULL };
-	enum { PER_ENGINE = 6 * RFL_ARRAY_LEN(subjects), MAX_ENGINES = 8 };
+	enum { PER_ENGINE = 8 * RFL_ARRAY_LEN(subjects), MAX_ENGINES = 8 };
 	const enum rfl_device device =
 		argc > 1 && strcmp(argv[1], "cuda") == 0 ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU;
 	RFL_AUTOFREE struct rig *rigs = rfl_alloc_array(MAX_ENGINES * PER_ENGINE, sizeof(*rigs));
