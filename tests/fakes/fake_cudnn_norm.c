@@ -12,7 +12,7 @@
 
 /* ---- graphs ---- */
 
-/* The tensors that the operations themselves name; -1: of the host. */
+/* The tensors that the operations themselves name. */
 static const struct {
 	int operation, name;
 	enum fake_norm_tensor tensor;
