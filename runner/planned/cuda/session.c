@@ -71,17 +71,19 @@ static enum rfl_rc choose_fastest(const struct rfl_backend *b, const struct rfl_
 				  struct rfl_conv_plan *plans, int n, struct rfl_err *err)
 {
 	const int64_t size = rfl_cuda__size(b->type);
-	const int64_t bytes[] = {
+	int64_t bytes[] = {
 		size * c->batch * c->channels[0] * c->in[0] * c->in[1],
 		size * c->channels[1] * c->channels[0] / c->groups * c->kernel[0] * c->kernel[1],
 		size * c->batch * c->channels[1] * c->out[0] * c->out[1],
-		MAX_WORKSPACE,
+		0,
 	};
 	rfl_cuda_address memory[4] = { 0 };
 	double best = INFINITY;
 	enum rfl_rc rc = RFL_OK;
 	int fastest = 0;
 
+	for (int i = 0; i < n; i++)
+		bytes[3] = plans[i].workspace > bytes[3] ? plans[i].workspace : bytes[3];
 	for (int i = 0; i < 4 && rc == RFL_OK; i++)
 		rc = rfl_cuda__alloc(b, (size_t)bytes[i], "timing cuDNN's plans", &memory[i], err);
 	for (int i = 0; i < n && rc == RFL_OK; i++) {
