@@ -66,6 +66,9 @@ enum {
 /** The names of the traits in models.csv, from the lowest bit; NULL-terminated. */
 extern const char *const rfl_lm_trait_names[];
 
+/** The traits of a text of such names, separated by blanks. */
+unsigned rfl_lm_traits(const char *text);
+
 /** A model. Sizes that do not apply are 0. */
 struct rfl_lm {
 	char *name, *aliases, *source; /**< NULL: a configuration */

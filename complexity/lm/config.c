@@ -9,6 +9,12 @@
 #include "base/bind.h"
 #include "base/text.h"
 
+enum { TYPES_MAX = 64 };
+
+/* The defaults of each type, embedded by CMake. */
+extern const char rfl_lm__types_json[];
+extern const size_t rfl_lm__types_json_size;
+
 /* The weights, or the inputs of matmuls, of a group in compressed-tensors. */
 struct part {
 	int64_t bits, group;
@@ -24,8 +30,8 @@ struct quant {
 };
 
 struct config {
-	const char *type, *architecture, *dtype;
-	struct rfl_lm lm; /* traits: of the type; others are added */
+	const char *traits, *dtype; /* traits: of the type; others are added */
+	struct rfl_lm lm;
 	bool tied, attention_bias, mlp_bias, head_norm;
 	/* Layer i has the window if i >= first_window and (i + 1) % global is not 0. */
 	bool windows;
@@ -35,174 +41,6 @@ struct config {
 	size_t nlayer_types, ndense;
 	int64_t every; /* layers with experts: each, or another number, which is rejected */
 	struct quant quant;
-};
-
-enum {
-	NEOX = RFL_LM_PLAIN_MLP | RFL_LM_GELU | RFL_LM_LAYER_NORM | RFL_LM_QKV_BIAS |
-	       RFL_LM_OUTPUT_BIAS | RFL_LM_MLP_BIAS,
-	GEMMA = RFL_LM_GELU | RFL_LM_POST_NORMS,
-};
-
-static const struct config types[] = {
-	{ .type = "llama",
-	  .architecture = "LlamaForCausalLM",
-	  .lm = { .layers = 32, .hidden = 4096, .vocab = 32000, .heads = 32, .ffn = 11008 } },
-	{ .type = "mistral",
-	  .architecture = "MistralForCausalLM",
-	  .windows = true,
-	  .lm = { .layers = 32,
-		  .hidden = 4096,
-		  .vocab = 32000,
-		  .heads = 32,
-		  .kv_heads = 8,
-		  .ffn = 14336,
-		  .window = 4096 } },
-	{ .type = "mixtral",
-	  .architecture = "MixtralForCausalLM",
-	  .windows = true,
-	  .lm = { .layers = 32,
-		  .hidden = 4096,
-		  .vocab = 32000,
-		  .heads = 32,
-		  .kv_heads = 8,
-		  .ffn = 14336,
-		  .experts = 8,
-		  .active = 2 } },
-	{ .type = "qwen2",
-	  .architecture = "Qwen2ForCausalLM",
-	  .first_window = 28,
-	  .lm = { .traits = RFL_LM_QKV_BIAS,
-		  .layers = 32,
-		  .hidden = 4096,
-		  .vocab = 151936,
-		  .heads = 32,
-		  .kv_heads = 32,
-		  .ffn = 22016,
-		  .window = 4096 } },
-	{ .type = "qwen3",
-	  .architecture = "Qwen3ForCausalLM",
-	  .first_window = 28,
-	  .lm = { .traits = RFL_LM_QK_NORM,
-		  .layers = 32,
-		  .hidden = 4096,
-		  .vocab = 151936,
-		  .heads = 32,
-		  .kv_heads = 32,
-		  .head_dim = 128,
-		  .ffn = 22016,
-		  .window = 4096 } },
-	{ .type = "qwen3_moe",
-	  .architecture = "Qwen3MoeForCausalLM",
-	  .lm = { .traits = RFL_LM_QK_NORM,
-		  .layers = 24,
-		  .hidden = 2048,
-		  .vocab = 151936,
-		  .heads = 32,
-		  .kv_heads = 4,
-		  .ffn = 6144,
-		  .window = 4096,
-		  .experts = 128,
-		  .active = 8,
-		  .expert_ffn = 768 } },
-	{ .type = "gemma2",
-	  .architecture = "Gemma2ForCausalLM",
-	  .tied = true,
-	  .windows = true,
-	  .global = 2,
-	  .lm = { .traits = GEMMA,
-		  .layers = 26,
-		  .hidden = 2304,
-		  .vocab = 256000,
-		  .heads = 8,
-		  .kv_heads = 4,
-		  .head_dim = 256,
-		  .ffn = 9216,
-		  .window = 4096 } },
-	{ .type = "gemma3_text",
-	  .architecture = "Gemma3ForCausalLM",
-	  .tied = true,
-	  .windows = true,
-	  .global = 6,
-	  .lm = { .traits = GEMMA | RFL_LM_QK_NORM,
-		  .layers = 26,
-		  .hidden = 2304,
-		  .vocab = 262208,
-		  .heads = 8,
-		  .kv_heads = 4,
-		  .head_dim = 256,
-		  .ffn = 9216,
-		  .window = 4096 } },
-	{ .type = "deepseek_v2",
-	  .architecture = "DeepseekV2ForCausalLM",
-	  .lm = { .layers = 32,
-		  .hidden = 4096,
-		  .vocab = 32000,
-		  .heads = 32,
-		  .ffn = 11008,
-		  .experts = 64,
-		  .active = 6,
-		  .shared = 2,
-		  .expert_ffn = 1407,
-		  .q_lora = 1536,
-		  .kv_lora = 512,
-		  .nope_dim = 128,
-		  .rope_dim = 64,
-		  .v_dim = 128 } },
-	{ .type = "deepseek_v3",
-	  .architecture = "DeepseekV3ForCausalLM",
-	  .lm = { .traits = RFL_LM_ROUTER_BIAS,
-		  .layers = 61,
-		  .hidden = 7168,
-		  .vocab = 129280,
-		  .heads = 128,
-		  .ffn = 18432,
-		  .experts = 256,
-		  .active = 8,
-		  .shared = 1,
-		  .expert_ffn = 2048,
-		  .dense_layers = 3,
-		  .q_lora = 1536,
-		  .kv_lora = 512,
-		  .nope_dim = 128,
-		  .rope_dim = 64,
-		  .v_dim = 128 } },
-	{ .type = "gpt_oss",
-	  .architecture = "GptOssForCausalLM",
-	  .attention_bias = true,
-	  .windows = true,
-	  .global = 2,
-	  .lm = { .traits = RFL_LM_MLP_BIAS | RFL_LM_ROUTER_BIAS | RFL_LM_SINKS,
-		  .layers = 36,
-		  .hidden = 2880,
-		  .vocab = 201088,
-		  .heads = 64,
-		  .kv_heads = 8,
-		  .head_dim = 64,
-		  .ffn = 2880,
-		  .window = 128,
-		  .experts = 128,
-		  .active = 4 } },
-	{ .type = "phi3",
-	  .architecture = "Phi3ForCausalLM",
-	  .windows = true,
-	  .lm = { .layers = 32, .hidden = 3072, .vocab = 32064, .heads = 32, .ffn = 8192 } },
-	{ .type = "phi",
-	  .architecture = "PhiForCausalLM",
-	  .lm = { .traits = NEOX | RFL_LM_PARALLEL | RFL_LM_HEAD_BIAS,
-		  .layers = 24,
-		  .hidden = 2048,
-		  .vocab = 51200,
-		  .heads = 32,
-		  .ffn = 8192 } },
-	{ .type = "gpt2",
-	  .architecture = "GPT2LMHeadModel",
-	  .tied = true,
-	  .lm = { .traits = NEOX,
-		  .layers = 12,
-		  .hidden = 768,
-		  .vocab = 50257,
-		  .heads = 12,
-		  .positions = 1024 } },
 };
 
 #define SIZE(key_, member)                                                                       \
@@ -263,6 +101,7 @@ static const struct rfl_member quant_table[] = {
 };
 
 static const struct rfl_member table[] = {
+	WORD("traits", struct config, traits),
 	SIZE("num_hidden_layers", lm.layers),
 	SIZE("n_layer", lm.layers),
 	SIZE("hidden_size", lm.hidden),
@@ -316,31 +155,32 @@ static void refuse(struct rfl_bind *b, const char *key, const char *message)
 	rfl_where_up(&b->at, mark);
 }
 
-/* Find the type by its name or, without one, by the class of the model. */
-static const struct config *find_type(struct rfl_bind *b, const json_t *root)
+/* Find the type by its name or, without one, by the class of the model.
+ * @param types  the defaults of each type */
+static const json_t *find_type(struct rfl_bind *b, const json_t *root, json_t *types)
 {
 	const json_t *list = json_object_get(root, "architectures");
 	const json_t *first = json_array_get(list, 0), *own = json_object_get(root, "model_type");
-	const json_t *value = own ? own : first;
-	const char *name = json_string_value(own), *class = json_string_value(first);
-	const char *names[RFL_ARRAY_LEN(types) + 1] = { NULL };
+	const json_t *asked = own ? own : first;
+	const char *names[TYPES_MAX + 1] = { NULL }, *name = json_string_value(asked), *key;
 	char advice[RFL_ADVICE_SIZE], shown[80];
-	size_t mark;
+	json_t *type;
+	size_t n = 0, mark;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(types); i++) {
-		names[i] = name || !class ? types[i].type : types[i].architecture;
-		if (name ? strcmp(name, names[i]) == 0 : class && strcmp(class, names[i]) == 0)
-			return &types[i];
-	}
-	if (!name && !class) {
+	if (!asked) {
 		rfl_bind_refuse(b, "is not the configuration of a Hugging Face model: it has "
 				   "neither \"model_type\" nor \"architectures\"");
 		return NULL;
 	}
-	(void)rfl_text_advice(name ? name : class, names, 1, NULL, advice);
-	mark = rfl_where_key(&b->at, name ? "model_type" : "architectures");
-	rfl_bind_refuse(b, "%s is not supported; %s", rfl_json_show(value, shown, sizeof(shown)),
-			advice);
+	json_object_foreach(types, key, type)
+	{
+		names[n] = own ? key : json_string_value(json_object_get(type, "class"));
+		if (name && strcmp(name, names[n++]) == 0)
+			return type;
+	}
+	mark = rfl_where_key(&b->at, own ? "model_type" : "architectures");
+	rfl_bind_refuse(b, "%s is not supported; %s", rfl_json_show(asked, shown, sizeof(shown)),
+			rfl_text_advice(name ? name : "", names, 1, NULL, advice));
 	rfl_where_up(&b->at, mark);
 	return NULL;
 }
@@ -429,8 +269,9 @@ static void finish(struct rfl_bind *b, struct config *c, struct rfl_lm_formats *
 		refuse(b, "qk_layernorm", "is not supported");
 	if (c->attention_bias && lm->kv_lora)
 		refuse(b, "attention_bias", "is not supported with latent attention");
-	lm->traits |= (c->tied ? RFL_LM_TIED : 0U) | (c->mlp_bias ? RFL_LM_MLP_BIAS : 0U) |
-		      (c->attention_bias ? RFL_LM_QKV_BIAS | RFL_LM_OUTPUT_BIAS : 0U);
+	lm->traits = rfl_lm_traits(c->traits) | (c->tied ? RFL_LM_TIED : 0U) |
+		     (c->mlp_bias ? RFL_LM_MLP_BIAS : 0U) |
+		     (c->attention_bias ? RFL_LM_QKV_BIAS | RFL_LM_OUTPUT_BIAS : 0U);
 	if (!lm->kv_lora && !lm->kv_heads)
 		lm->kv_heads = lm->heads;
 	if (lm->kv_lora)
@@ -462,22 +303,25 @@ enum rfl_rc rfl_lm_load(const char *path, struct rfl_arena *arena, struct rfl_lm
 {
 	struct rfl_bind b = { .arena = arena, .open = true, .err = err };
 	struct rfl_lm_formats f = *formats;
-	const struct config *type = NULL;
+	json_auto_t *root = NULL, *types = NULL;
+	struct config c = { .traits = NULL };
 	struct rfl_err why = RFL_ERR_INIT;
-	json_auto_t *root = NULL;
-	struct config c;
+	const json_t *type = NULL;
 
 	b.rc = rfl_json_load(path, &root, err);
-	rfl_where_begin(&b.at, path, "");
 	if (b.rc == RFL_OK)
-		type = find_type(&b, root);
+		b.rc = rfl_json_loads(rfl_lm__types_json, rfl_lm__types_json_size, "types.json",
+				      &types, err);
+	rfl_where_begin(&b.at, path, "");
+	if (b.rc == RFL_OK && (type = find_type(&b, root, types)))
+		rfl_bind_read(&b, type, table, &c);
 	if (b.rc != RFL_OK)
 		return b.rc;
-	c = *type;
 	for (const struct rfl_member *m = table; m->key; m++)
 		if (m->kind == RFL_BIND_INT && !m->list &&
 		    json_is_null(json_object_get(root, m->key)))
 			memset((char *)&c + m->offset, 0, m->size);
+	(void)json_object_del(root, "traits");
 	rfl_bind_read(&b, root, table, &c);
 	if (b.rc == RFL_OK)
 		finish(&b, &c, &f);

@@ -61,7 +61,7 @@ static const struct rfl_field fields[] = {
 	FIELD(INT, v_dim),
 };
 
-static unsigned traits_of(const char *text)
+unsigned rfl_lm_traits(const char *text)
 {
 	struct rfl_span rest = rfl_span_of(text ? text : ""), word;
 	unsigned traits = 0;
@@ -96,7 +96,7 @@ struct rfl_lms *rfl_lms_new(void)
 
 		rc = rfl_fields_read(fields, RFL_ARRAY_LEN(fields), csv, columns, arena, &row,
 				     NULL);
-		row.lm.traits = traits_of(row.traits);
+		row.lm.traits = rfl_lm_traits(row.traits);
 		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
 			if (fields[i].kind == RFL_FIELD_INT && !rfl_field_known(&fields[i], &row))
 				*rfl_field_int_at(&fields[i], &row) = 0;
