@@ -197,10 +197,10 @@ struct rfl_lm_count {
 void rfl_lm_count(const struct rfl_lm *lm, const struct rfl_lm_step *step,
 		  struct rfl_lm_count *ret);
 
-/** Add `layers` times an operation to a sum, whose names remain. */
-void rfl_lm_op_add(struct rfl_lm_op *sum, const struct rfl_lm_op *op, int64_t layers);
+/** Add `times` the FLOPs and bytes of an operation to a sum. */
+void rfl_lm_op_add(struct rfl_lm_op *sum, const struct rfl_lm_op *op, int64_t times);
 
-/** The sum of all operations in all layers. */
+/** The sum of all operations in all layers, with parameters and memory. */
 struct rfl_lm_op rfl_lm_total(const struct rfl_lm_count *count);
 
 /** Bytes of the device's memory: all but the link's. */

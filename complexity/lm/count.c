@@ -466,16 +466,12 @@ void rfl_lm_count(const struct rfl_lm *lm, const struct rfl_lm_step *s, struct r
 	}
 }
 
-void rfl_lm_op_add(struct rfl_lm_op *sum, const struct rfl_lm_op *op, int64_t layers)
+void rfl_lm_op_add(struct rfl_lm_op *sum, const struct rfl_lm_op *op, int64_t times)
 {
-	const double n = (double)layers;
+	const double n = (double)times;
 
-	sum->params += n * op->params;
-	sum->active += n * op->active;
 	sum->flops += n * op->flops;
 	sum->elementwise += n * op->elementwise;
-	sum->stored += n * op->stored;
-	sum->cached += n * op->cached;
 	for (int i = 0; i < RFL_LM_BYTES_COUNT; i++)
 		sum->bytes[i] += n * op->bytes[i];
 }
@@ -484,8 +480,15 @@ struct rfl_lm_op rfl_lm_total(const struct rfl_lm_count *c)
 {
 	struct rfl_lm_op sum = { .name = "total", .module = "", .layer = "" };
 
-	for (size_t i = 0; i < c->n; i++)
-		rfl_lm_op_add(&sum, &c->ops[i], c->ops[i].layers);
+	for (size_t i = 0; i < c->n; i++) {
+		const struct rfl_lm_op *op = &c->ops[i];
+
+		rfl_lm_op_add(&sum, op, op->layers);
+		sum.params += (double)op->layers * op->params;
+		sum.active += (double)op->layers * op->active;
+		sum.stored += (double)op->layers * op->stored;
+		sum.cached += (double)op->layers * op->cached;
+	}
 	return sum;
 }
 
