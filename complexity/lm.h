@@ -10,7 +10,7 @@
  * Conventions. A multiply-add of a matmul is 2 FLOPs, as in count.h. Elementwise operations are
  * separate: per element 5 for softmax, 4 for RMS norm, 7 for layer norm, 3 for SiLU, 9 for GELU, 3
  * for the rotation, 1 for an addition, a bias or a product, without the few operations per row. The
- * first three are also those of LLM-Viewer (Yuan et al., "LLM Inference Unveiled: Survey and
+ * first three are LLM-Viewer's (Yuan et al., "LLM Inference Unveiled: Survey and
  * Roofline Model Insights", arXiv 2402.16363), and so are the bytes of the unfused level:
  *
  *	weights       each matrix once per step; the rows of the embedding that are read
@@ -209,7 +209,7 @@ double rfl_lm_traffic(const struct rfl_lm_op *op);
 /** FLOPs (elementwise operations, if it has no matmul) per byte of the device's memory. */
 double rfl_lm_intensity(const struct rfl_lm_op *op);
 
-/** Experts, of those of a layer, that a step is expected to read. */
+/** Experts of a layer that a step is expected to read. */
 double rfl_lm_experts_read(const struct rfl_lm *lm, double tokens);
 
 /** Tokens that a decode step is expected to add: 1, or with `drafts` proposed tokens, each accepted

@@ -38,11 +38,10 @@ enum {
 
 static void put_ridge(struct rfl_table *t, int64_t batch)
 {
-	char text[RFL_NUM_MAX];
+	char text[24];
 
-	rfl_table_text(t, batch == RFL_INT_UNKNOWN ? NULL
-			  : batch == 0             ? "never"
-						   : rfl_num_grouped(batch, text));
+	(void)snprintf(text, sizeof(text), "%lld", (long long)batch);
+	rfl_table_text(t, batch == RFL_INT_UNKNOWN ? NULL : batch == 0 ? "never" : text);
 }
 
 static void put_ridge_weights(struct rfl_table *t, const void *row)
@@ -75,7 +74,7 @@ static const struct rfl_column columns[] = {
 	MB(bytes[RFL_LM_WEIGHTS], "weights_bytes", "Weights"),
 	MB(bytes[RFL_LM_SCALES], "scales_bytes", "Scales", .when = SCALES),
 	MB(bytes[RFL_LM_CACHE_READ], "cache_read_bytes", "Cache read"),
-	MB(bytes[RFL_LM_CACHE_WRITTEN], "cache_written_bytes", "Written"),
+	MB(bytes[RFL_LM_CACHE_WRITTEN], "cache_written_bytes", "Cache written"),
 	MB(bytes[RFL_LM_ACTIVATIONS], "activations_bytes", "Activations"),
 	MB(bytes[RFL_LM_LINK], "link_bytes", "Link", .when = LINK),
 	MB(traffic, "bytes", "Bytes", .when = PROGRAM),
@@ -322,18 +321,17 @@ static void note_item(struct rfl_table *t, const struct rfl_lm_report *r,
 
 static void note_all(struct rfl_table *t, const struct rfl_lm_report *r, bool times)
 {
-	char reserve[32], rest[32];
+	char all[32], reserve[32];
 
 	if (r->device.memory_bytes) {
+		rfl_num_bytes((double)r->device.memory_bytes, all, sizeof(all));
 		rfl_num_bytes((double)r->device.reserve_bytes, reserve, sizeof(reserve));
-		rfl_num_bytes((double)(r->device.memory_bytes - r->device.reserve_bytes), rest,
-			      sizeof(rest));
 		rfl_table_note(t,
-			       "%s: %s, after %s that are reserved (--reserve). Largest batch: at "
-			       "this context; largest context: at this batch, with the new tokens. "
+			       "%s: %s, of which %s are reserved (--reserve). Largest batch: at "
+			       "this context. Largest context: at this batch, with the new tokens. "
 			       "Workspace: the residual stream and the largest activations of an "
 			       "operation. All in MB (10^6 bytes).",
-			       r->device.name, rest, reserve);
+			       r->device.name, all, r->device.reserve_bytes ? reserve : "none");
 	} else {
 		rfl_table_note(
 			t,

@@ -297,18 +297,32 @@ static enum rfl_rc find_ceilings(struct complexity *c, struct rfl_err *err)
 	return rc == RFL_ENOTFOUND ? rfl_usage_of("--sheet", err) : rc;
 }
 
+enum rfl_rc rfl_complexity_roof(const struct complexity *c, const char *precision,
+				enum rfl_fusion fusion, const char *option,
+				struct rfl_attain_roof *ret, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = RFL_OK;
+
+	if (c->peaks)
+		rc = rfl_attain_find(c->peaks, c->env, precision, fusion, ret, &why);
+	if (rc == RFL_EMISSING && c->args->sheet)
+		return rfl_fail(err, rc, 0,
+				"--sheet: the data sheet of %s has no rate in %s, or no bandwidth; "
+				"change %s",
+				c->peaks->envs[0].device, precision, option);
+	if (rc != RFL_OK)
+		(void)rfl_err_pass(err, &why);
+	return rc == RFL_ENOTFOUND ? rfl_usage_of(option, err) : rc;
+}
+
 static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 {
 	enum rfl_fusion fusion = c->r.fusion < 0 ? RFL_FUSION_FUSED : (enum rfl_fusion)c->r.fusion;
-	enum rfl_rc rc;
 
-	if (!c->peaks)
-		return RFL_OK;
-	rc = rfl_attain_find(c->peaks, c->env, c->r.options.precision, fusion, &c->roof, err);
-	if (rc == RFL_ENOTFOUND)
-		return rfl_usage_of("--precision", err);
-	c->r.options.roof = &c->roof.base;
-	return rc;
+	if (c->peaks)
+		c->r.options.roof = &c->roof.base;
+	return rfl_complexity_roof(c, c->r.options.precision, fusion, "--precision", &c->roof, err);
 }
 
 /* ---- networks ---- */

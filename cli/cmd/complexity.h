@@ -38,6 +38,11 @@ struct complexity {
 	struct rfl_devices *devices;
 };
 
+/** Find the ceilings of a precision, if any are given. @param option  has named the precision */
+enum rfl_rc rfl_complexity_roof(const struct complexity *c, const char *precision,
+				enum rfl_fusion fusion, const char *option,
+				struct rfl_attain_roof *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Append the table of --phase. */
 enum rfl_rc rfl_complexity_lm(const struct complexity *c, struct rfl_buf *out,
 			      struct rfl_err *err) RFL_WARN_UNUSED;

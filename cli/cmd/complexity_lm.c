@@ -3,12 +3,13 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "machine/terms.h"
 #include "report/complexity_lm.h"
 
 enum { PAST = 2048, PREFILL_TOKENS = 2048, GENERATE_TOKENS = 256 };
 
-/* Set the formats of an item: those of the options, else of its configuration, else the defaults.
+/* Set the formats of an item from the options, else its configuration, else the defaults.
  */
 static void set_formats(const struct complexity_args *a, struct rfl_lm_formats *f)
 {
@@ -56,7 +57,6 @@ static enum rfl_rc finish(const struct complexity *c, const struct rfl_lm_report
 {
 	const struct complexity_args *a = c->args;
 	const int64_t most = item->lm.positions;
-	const char *precision;
 	enum rfl_rc rc;
 
 	set_formats(a, &item->formats);
@@ -69,11 +69,8 @@ static enum rfl_rc finish(const struct complexity *c, const struct rfl_lm_report
 		if (most && r->pasts[i] + r->tokens > most)
 			return rfl_usage(err, "--past: %s has %lld positions; use fewer tokens",
 					 item->lm.name, (long long)most);
-	if (!c->peaks)
-		return RFL_OK;
-	precision = item->formats.activations.name;
-	rc = rfl_attain_find(c->peaks, c->env, precision, r->step.fusion, &item->roof, err);
-	return rc == RFL_ENOTFOUND ? rfl_usage_of("--activations", err) : rc;
+	return rfl_complexity_roof(c, item->formats.activations.name, r->step.fusion,
+				   "--activations", &item->roof, err);
 }
 
 static enum rfl_rc find_items(const struct complexity *c, const struct rfl_lms *lms,
@@ -88,8 +85,17 @@ static enum rfl_rc find_items(const struct complexity *c, const struct rfl_lms *
 		const bool all = strcmp(a->models.items[i], "all") == 0;
 
 		for (size_t k = 0; all && k < lms->n && rc == RFL_OK; k++) {
+			struct rfl_err why = RFL_ERR_INIT;
+
 			items[r->n].lm = lms->models[k];
-			rc = finish(c, r, &items[r->n++], err);
+			rc = finish(c, r, &items[r->n], &why);
+			r->n += rc == RFL_OK;
+			if (rc == RFL_EUSAGE) {
+				rfl_log(RFL_LOG_WARN, "skipped: %s", why.msg);
+				rc = RFL_OK;
+			} else if (rc != RFL_OK) {
+				(void)rfl_err_pass(err, &why);
+			}
 		}
 		if (all)
 			continue;

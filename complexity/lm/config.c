@@ -1,5 +1,5 @@
 /*
- * config.c - reads the config.json of a Hugging Face model. Defaults of absent keys are those of
+ * config.c - reads the config.json of a Hugging Face model. Absent keys have the defaults of
  * the configuration classes of transformers, one row per model type.
  */
 #include "complexity/lm.h"
@@ -228,7 +228,7 @@ static void read_quant(struct rfl_bind *b, const struct quant *q, struct rfl_lm_
 		return;
 	}
 	if (strcmp(q->method, "fp8") == 0) {
-		f->weights = *rfl_lm_format_find("fp8");
+		f->weights = f->activations = *rfl_lm_format_find("fp8");
 		if (q->nblock == 2) {
 			f->weights.block_rows = q->block[0];
 			f->weights.block = q->block[1];
