@@ -670,7 +670,6 @@ const struct rfl_cmd rfl_cmd_complexity = {
 		"time of every operation under measured ceilings. With --phase, "
 		"counts a pass of a language model with a cache of keys and values.",
 	.example = "roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
-		   "roofline complexity --models mobilenet_v2 --by layer --format csv\n"
 		   "roofline complexity --models resnet50 --train --fit \"NVIDIA L4\"\n"
 		   "roofline complexity --models gpt2 --context-length 256 512 1024 --attention "
 		   "naive\n"
