@@ -621,3 +621,28 @@ enum rfl_rc rfl_peaks_edit_sheet(struct rfl_peaks_edit *e, const char *name,
 				    sheet_ceiling(sheet, sheet->bandwidth_bytes_per_s)));
 	return RFL_OK;
 }
+
+enum rfl_rc rfl_peaks_of_sheet(const struct rfl_device_sheet *sheet, struct rfl_peaks **ret,
+			       struct rfl_err *err)
+{
+	struct rfl_peaks_edit e = {
+		.path = (char *)(uintptr_t)sheet->label,
+		.root = json_pack("{s:s, s:{}}", "schema_version", RFL_PEAKS_SCHEMA_VERSION,
+				  "environments"),
+	};
+	RFL_AUTO(buf) text = { .len = 0 };
+	char name[49] = "sheet";
+	enum rfl_rc rc;
+
+	if (isalpha((unsigned char)sheet->label[0]))
+		(void)snprintf(name, sizeof(name), "%s", sheet->label);
+	for (char *c = name; *c; c++)
+		*c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
+	rc = rfl_peaks_edit_sheet(&e, name, sheet, err);
+	rfl_json_write(&text, e.root);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_loads(rfl_buf_str(&text), text.len, sheet->label, ret, err);
+	rfl_buf_fini(&e.said);
+	json_decref(e.root);
+	return rc;
+}

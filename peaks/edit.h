@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "peaks/devices.h"
 
+struct rfl_peaks;
 struct rfl_peaks_env;
 struct rfl_peaks_edit; /* a peaks file in memory */
 
@@ -77,6 +78,11 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 enum rfl_rc rfl_peaks_edit_sheet(struct rfl_peaks_edit *e, const char *env,
 				 const struct rfl_device_sheet *sheet,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The ceilings of a data sheet as a peaks file with one environment, named after the device.
+ * @param ret  set on success only; release with rfl_peaks_free() */
+enum rfl_rc rfl_peaks_of_sheet(const struct rfl_device_sheet *sheet, struct rfl_peaks **ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Check the result and replace the file. */
 enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -71,11 +71,16 @@ static const struct rfl_ceiling ceilings[] = {
 	{ "mps", "amp", "fp16.vector", "fp16.matrix", "fp32.vector" },
 	{ "mps", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector" },
 	{ "mps", "bf16", "bf16.vector", "bf16.matrix", "bf16.vector" },
+	/* of language models at inference */
+	{ "cuda", "fp8", "fp8.matrix", NULL, "fp32.vector" },
+	{ "cuda", "int8", "int8.matrix", NULL, "fp32.vector" },
 };
+
+enum { INFERENCE_ONLY = 2 };
 
 const struct rfl_ceiling *rfl_ceiling_at(size_t i)
 {
-	return i < RFL_ARRAY_LEN(ceilings) ? &ceilings[i] : NULL;
+	return i < RFL_ARRAY_LEN(ceilings) - INFERENCE_ONLY ? &ceilings[i] : NULL;
 }
 
 enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision,

@@ -65,7 +65,7 @@ struct rfl_ceiling {
 	const char *elementwise; /**< for normalisation, activation, optimizer */
 };
 
-/** The i-th row, or NULL past the end. */
+/** The i-th row, or NULL past the end. Rows that no training step uses (fp8, int8) are not listed. */
 const struct rfl_ceiling *rfl_ceiling_at(size_t i);
 
 /** @return RFL_OK; RFL_ENOTFOUND names backend and precision */

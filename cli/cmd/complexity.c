@@ -1,5 +1,5 @@
 /* complexity.c - roofline complexity: count networks without running them. */
-#include "cli/cmd.h"
+#include "cli/cmd/complexity.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -12,30 +12,9 @@
 #include "cli/inputs.h"
 #include "complexity/net/file.h"
 #include "machine/terms.h"
-#include "peaks/devices.h"
-#include "report/complexity.h"
+#include "peaks/edit.h"
+#include "report/complexity_lm.h"
 #include "rfl_config.h"
-#include "roofline/roofline.h"
-
-struct complexity_args {
-	struct rfl_opt_list models, nets, peers, frozen, columns;
-	struct rfl_opt_int_list batches, contexts;
-	const char *output_dir, *write_net, *fit, *reserve, *peaks, *env, *sort;
-	int64_t image_size, classes, depth, top, checkpoint, accumulate;
-	bool train, input_grad, auxiliary, summary, plan;
-	int attention, causal, device, update;
-	int optimizer, precision, fusion, by, format;
-};
-
-/* The state of the command. */
-struct complexity {
-	struct rfl_cli *cli;
-	const struct complexity_args *args;
-	struct rfl_complexity r;
-	struct rfl_peaks *peaks;
-	struct rfl_attain_roof roof;
-	struct rfl_devices *devices;
-};
 
 static void release(struct complexity *c)
 {
@@ -65,7 +44,8 @@ static const struct rfl_opt opts[] = {
 	    .help = "models of the zoo, or 'all'; see 'roofline list models'; default, unless "
 		    "--net is given: resnet50, vgg16, mobilenet_v2"),
 	OPT(LIST, nets, .name = "net", .meta = "FILE",
-	    .help = "JSON files of your own networks (docs/reference/net.md)"),
+	    .help = "JSON files of your own networks (docs/reference/net.md); with --phase, "
+		    "config.json files"),
 	OPT(INT_LIST, batches, .letter = 'b', .name = "batch-sizes", .often = true, .meta = "N",
 	    .def = "1", .min = 1, .max = MAX_BATCH, .help = "samples per pass"),
 	OPT(INT_LIST, contexts, .name = "context-length", .often = true, .meta = "N", .min = 1,
@@ -108,10 +88,66 @@ static const struct rfl_opt opts[] = {
 		    "of PyTorch on a GPU), one after the other, or in one kernel, as in 'roofline "
 		    "run'"),
 	OPT(CHOICE, precision, .name = "precision", .often = true, .meta = "NAME",
-	    .choices = rfl_precision_names, .def = "fp32", .help = "precision of stored values"),
+	    .given = offsetof(struct complexity_args, precision_given),
+	    .choices = rfl_precision_names, .def = "fp32",
+	    .help = "precision of stored values; with --phase the default is bf16, or the dtype of "
+		    "the config.json"),
 	OPT(CHOICE, device, .name = "device", .meta = "WHERE", .choices = device_names,
 	    .def = "gpu",
 	    .help = "device for memory figures: on a CPU, PyTorch saves more tensors for dropout"),
+
+	OPT(CHOICE, phase, .group = "Language models at inference", .name = "phase", .often = true,
+	    .meta = "PHASE", .choices = rfl_lm_phase_names, .first = 1,
+	    .against = "context-length image-size classes attention train as columns top sort "
+		       "summary plan output-dir write-net",
+	    .help = "count a pass with a cache of keys and values: prefill (the tokens of a "
+		    "prompt), decode (one token per sequence) or generate (both, until --new "
+		    "tokens are generated); --models and --net then name language models and "
+		    "Hugging Face config.json files"),
+	OPT(INT_LIST, pasts, .name = "past", .meta = "N", .min = 0, .max = MAX_CONTEXT,
+	    .needs = "phase",
+	    .help = "tokens of each sequence in the cache; of generate, the prompt; default: 2048, "
+		    "0 for prefill"),
+	OPT(INT, tokens, .name = "new", .meta = "N", .def = "0", .min = 0, .max = MAX_CONTEXT,
+	    .needs = "phase=prefill phase=generate",
+	    .help = "new tokens of each sequence; 0: 2048 for prefill, 256 for generate"),
+	OPT(TEXT, weights, .name = "weights", .meta = "FORMAT", .choices = rfl_lm_format_names,
+	    .needs = "phase",
+	    .help = "format of the matrices of the layers; matmuls compute in the format of the "
+		    "activations; default: --precision, or the quantisation of the config.json"),
+	OPT(TEXT, expert_weights, .name = "expert-weights", .meta = "FORMAT",
+	    .choices = rfl_lm_format_names, .needs = "phase",
+	    .help = "format of the experts; default: --weights"),
+	OPT(TEXT, head_weights, .name = "head-weights", .meta = "FORMAT",
+	    .choices = rfl_lm_format_names, .needs = "phase",
+	    .help = "format of the head; default: --precision"),
+	OPT(INT, group, .name = "group-size", .meta = "N", .def = "-1", .min = -1,
+	    .max = MAX_CONTEXT, .needs = "weights expert-weights head-weights",
+	    .help = "weights with a common scale; 0: an output channel; -1: 128 for int4, 32 for "
+		    "mxfp4, else 0"),
+	OPT(FLAG, zero_points, .name = "zero-points",
+	    .needs = "weights expert-weights head-weights",
+	    .help = "store a zero point with each scale of int8 and int4"),
+	OPT(TEXT, activations, .name = "activations", .meta = "FORMAT",
+	    .choices = rfl_lm_format_names, .needs = "phase",
+	    .help = "format of the activations, and of matmuls; default: --precision"),
+	OPT(TEXT, cache, .name = "cache", .meta = "FORMAT", .choices = rfl_lm_format_names,
+	    .needs = "phase", .help = "format of the cache; default: --precision"),
+	OPT(INT, page, .name = "page-size", .meta = "N", .def = "1", .min = 1, .max = MAX_SIZE,
+	    .needs = "phase", .help = "tokens of a page of the cache, for --fit"),
+	OPT(INT, drafts, .name = "draft-tokens", .meta = "N", .def = "0", .min = 0, .max = 1024,
+	    .needs = "phase=decode phase=generate",
+	    .help = "tokens that a draft model proposes for each decode step, which verifies them; "
+		    "the draft model itself is not counted"),
+	OPT(REAL, acceptance, .name = "acceptance", .meta = "P", .def = "0.8", .rmin = 0, .rmax = 1,
+	    .needs = "draft-tokens", .help = "probability that a proposed token is accepted"),
+	OPT(INT, tensor, .name = "tensor-parallel", .meta = "N", .def = "1", .min = 1,
+	    .max = MAX_SIZE, .needs = "phase", .help = "devices that share every layer"),
+	OPT(INT, pipeline, .name = "pipeline-parallel", .meta = "N", .def = "1", .min = 1,
+	    .max = MAX_SIZE, .needs = "phase", .help = "stages with a part of the layers each"),
+	OPT(REAL, link, .name = "link", .meta = "GB/S", .def = "0", .rmin = 0, .rmax = 1e9,
+	    .needs = "tensor-parallel pipeline-parallel",
+	    .help = "bandwidth of a device's links in one direction; 0: not known"),
 
 	OPT(LIST, peers, .group = "Other FLOP-counting tools, memory, time", .name = "as",
 	    .meta = "TOOL",
@@ -127,6 +163,8 @@ static const struct rfl_opt opts[] = {
 	    .help = "ceilings for minimum times and bounds; requires --env"),
 	OPT(TEXT, env, .name = "env", .meta = "NAME", .needs = "peaks",
 	    .help = "environment in the --peaks file"),
+	OPT(TEXT, sheet, .name = "sheet", .meta = "DEVICE", .against = "peaks env",
+	    .help = "ceilings of a data sheet ('roofline peaks devices') instead of --peaks"),
 
 	OPT(CHOICE, fusion, .group = "Output", .name = "fusion", .meta = "LEVEL",
 	    .choices = fusion_names, .def = "auto",
@@ -240,22 +278,51 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
+/* Find the ceilings of --peaks and --env, or of --sheet. */
+static enum rfl_rc find_ceilings(struct complexity *c, struct rfl_err *err)
 {
-	const struct complexity_args *a = c->args;
-	enum rfl_fusion fusion = c->r.fusion < 0 ? RFL_FUSION_FUSED : (enum rfl_fusion)c->r.fusion;
+	const struct rfl_device_sheet *sheet = NULL;
 	enum rfl_rc rc;
 
-	if (!a->peaks)
-		return RFL_OK;
-	rc = rfl_cli_load_peaks(a->peaks, &c->peaks, err);
+	c->env = c->args->env;
+	if (!c->args->sheet)
+		return c->args->peaks ? rfl_cli_load_peaks(c->args->peaks, &c->peaks, err) : RFL_OK;
+	if (!c->devices)
+		c->devices = rfl_devices_new();
+	rc = rfl_devices_find(c->devices, c->args->sheet, &sheet, err);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_of_sheet(sheet, &c->peaks, err);
+	if (rc == RFL_OK)
+		c->env = c->peaks->envs[0].name;
+	return rc == RFL_ENOTFOUND ? rfl_usage_of("--sheet", err) : rc;
+}
+
+enum rfl_rc rfl_complexity_roof(const struct complexity *c, const char *precision,
+				enum rfl_fusion fusion, const char *option,
+				struct rfl_attain_roof *ret, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = RFL_OK;
+
+	if (c->peaks)
+		rc = rfl_attain_find(c->peaks, c->env, precision, fusion, ret, &why);
+	if (rc == RFL_EMISSING && c->args->sheet)
+		return rfl_fail(err, rc, 0,
+				"--sheet: the data sheet of %s has no rate in %s, or no bandwidth; "
+				"change %s",
+				c->peaks->envs[0].device, precision, option);
 	if (rc != RFL_OK)
-		return rc;
-	rc = rfl_attain_find(c->peaks, a->env, c->r.options.precision, fusion, &c->roof, err);
-	if (rc == RFL_ENOTFOUND)
-		return rfl_usage_of("--precision", err);
-	c->r.options.roof = &c->roof.base;
-	return rc;
+		(void)rfl_err_pass(err, &why);
+	return rc == RFL_ENOTFOUND ? rfl_usage_of(option, err) : rc;
+}
+
+static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
+{
+	enum rfl_fusion fusion = c->r.fusion < 0 ? RFL_FUSION_FUSED : (enum rfl_fusion)c->r.fusion;
+
+	if (c->peaks)
+		c->r.options.roof = &c->roof.base;
+	return rfl_complexity_roof(c, c->r.options.precision, fusion, "--precision", &c->roof, err);
 }
 
 /* ---- networks ---- */
@@ -333,6 +400,19 @@ static enum rfl_rc add_model(struct complexity *c, const struct rfl_zoo_model *m
 	return rc;
 }
 
+/* Whether a name is not in the zoo, but in the table of language models. */
+static bool is_lm(const char *name)
+{
+	RFL_AUTOPTR(lms) lms = NULL;
+	const struct rfl_zoo_model *model;
+	const struct rfl_lm *lm;
+
+	if (rfl_zoo_find(name, &model, NULL) == RFL_OK)
+		return false;
+	lms = rfl_lms_new();
+	return rfl_lms_find(lms, name, &lm, NULL) == RFL_OK;
+}
+
 static enum rfl_rc add_name(struct complexity *c, const char *name, struct rfl_err *err)
 {
 	const struct rfl_zoo_model *model = NULL;
@@ -343,6 +423,11 @@ static enum rfl_rc add_name(struct complexity *c, const char *name, struct rfl_e
 			rc = add_model(c, model, model->name, false, err);
 		return rc;
 	}
+	if (is_lm(name))
+		return rfl_usage(err,
+				 "--models: %s is a language model at inference; add --phase "
+				 "prefill, decode or generate",
+				 name);
 	rc = rfl_zoo_find(name, &model, err);
 	if (rc == RFL_ENOTFOUND)
 		return rfl_usage_of("--models", err);
@@ -360,12 +445,19 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 	for (size_t i = 0; i < a->nets.n && rc == RFL_OK; i++) {
 		struct rfl_net *net = NULL;
 
+		if (rfl_lm_is_config(a->nets.items[i]))
+			return rfl_usage(err,
+					 "--net: %s is the configuration of a language model; add "
+					 "--phase prefill, decode or generate",
+					 a->nets.items[i]);
 		rc = rfl_net_load(a->nets.items[i], &net, err);
 		if (rc == RFL_OK && net->caution)
 			rfl_log(RFL_LOG_WARN, "%s: %s", a->nets.items[i], net->caution);
 		if (rc == RFL_OK && net->uncounted)
-			rfl_log(RFL_LOG_WARN, "%s: incomplete, because these operations are not "
-				"supported and not counted: %s", a->nets.items[i], net->uncounted);
+			rfl_log(RFL_LOG_WARN,
+				"%s: incomplete, because these operations are not "
+				"supported and not counted: %s",
+				a->nets.items[i], net->uncounted);
 		if (rc == RFL_OK)
 			rc = accept(c, rfl_summary_of_net(net, &c->r.options), true, err);
 	}
@@ -547,7 +639,14 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rfl_complexity_needs(&c.r,
 			     a->fit || a->summary || a->output_dir || a->format == RFL_FORMAT_JSON);
 	if ((rc = find_peers(&c, err)) || (a->fit && (rc = find_device(&c, err))) ||
-	    (rc = find_roof(&c, err)) || (rc = add_nets(&c, err)) || (rc = check(&c, err)))
+	    (rc = find_ceilings(&c, err)))
+		return rc;
+	if (a->phase) {
+		if ((rc = rfl_complexity_lm(&c, &out, err)))
+			return rc;
+		return rfl_cli_put_as(cli, (enum rfl_format)a->format, &out, "complexity", err);
+	}
+	if ((rc = find_roof(&c, err)) || (rc = add_nets(&c, err)) || (rc = check(&c, err)))
 		return rc;
 	for (size_t i = 0; a->fit && i < c.r.n && rc == RFL_OK; i++)
 		rc = rfl_summary_fit(c.r.items[i], a->train,
@@ -568,12 +667,14 @@ const struct rfl_cmd rfl_cmd_complexity = {
 		"--train, the memory of a training step. A MAC is one multiply-add, which counts "
 		"as 2 FLOPs.\n\nWith --fit, finds the largest batch that fits in memory; with "
 		"--as, compares with other FLOP counters; with --peaks and --env, adds the minimum "
-		"time of every operation under measured ceilings.",
+		"time of every operation under measured ceilings. With --phase, "
+		"counts a pass of a language model with a cache of keys and values.",
 	.example = "roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
-		   "roofline complexity --models mobilenet_v2 --by layer --format csv\n"
 		   "roofline complexity --models resnet50 --train --fit \"NVIDIA L4\"\n"
 		   "roofline complexity --models gpt2 --context-length 256 512 1024 --attention "
-		   "naive",
+		   "naive\n"
+		   "roofline complexity --phase decode --models llama3_8b --weights int4 --past "
+		   "4096 --batch-sizes 1 16 --sheet \"NVIDIA L4\"",
 	.opts = opts,
 	.args_size = sizeof(struct complexity_args),
 	.run = run,

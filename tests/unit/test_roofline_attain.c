@@ -129,7 +129,7 @@ static void what_is_missing_is_named_with_its_cure(void **state)
 		{ "odl", "fp32", "did you mean old", RFL_EMISSING },
 		{ "old", "fp32", "roofline peaks set", RFL_EMISSING },
 		{ "old", "fp32", "peak_gbps", RFL_EMISSING },
-		{ "old", "fp8", "fp8", RFL_ENOTFOUND },
+		{ "old", "fp4", "fp4", RFL_ENOTFOUND },
 	};
 	struct rfl_peaks *peaks =
 		peaks_of(*state, "{\"old\": {\"peak_gflops\": 100, \"peak_gbps\": null}}");

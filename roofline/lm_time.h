@@ -1,0 +1,51 @@
+/*
+ * lm_time.h - the minimum time of a language model's steps under the ceilings of a machine, and the
+ * batch at which a decode step reaches the ridge point.
+ *
+ * An operation takes the longest of its times for compute, elementwise operations, memory and link;
+ * operations do not overlap. Everything is a bound: no schedule with the counted bytes is faster.
+ */
+#ifndef RFL_ROOFLINE_LM_TIME_H
+#define RFL_ROOFLINE_LM_TIME_H
+
+#include "complexity/lm.h"
+#include "roofline/roofline.h"
+
+/** What limits an operation: enum rfl_limit, or the link. */
+enum { RFL_LM_LIMIT_LINK = RFL_LIMIT_COUNT, RFL_LM_LIMIT_COUNT };
+
+/** "compute", "vector", "memory", "link", NULL. */
+extern const char *const rfl_lm_limit_names[];
+
+struct rfl_lm_time {
+	double limit_s[RFL_LM_LIMIT_COUNT]; /**< as a sum over the operations that it limits */
+};
+
+double rfl_lm_time_sum(const struct rfl_lm_time *t);
+void rfl_lm_time_add(struct rfl_lm_time *sum, const struct rfl_lm_time *t, int64_t times);
+
+/** The limit of most of the time; NULL if the time is 0. */
+const char *rfl_lm_time_bound(const struct rfl_lm_time *t);
+
+/** Several steps, each after the tokens of the one before. */
+struct rfl_lm_run {
+	const struct rfl_lm *lm;
+	struct rfl_lm_step step; /**< the first */
+	int64_t steps;
+	double advance;                     /**< tokens that a step adds to the cache */
+	const struct rfl_attain_roof *roof; /**< NULL: no times */
+	double link_byte_per_s;             /**< 0: links take no time */
+	/* set by rfl_lm_run() */
+	struct rfl_lm_count count;     /**< sums over the steps; the memory is the last one's */
+	struct rfl_lm_time times[128]; /**< of each operation of the count */
+};
+
+void rfl_lm_run(struct rfl_lm_run *run);
+
+/** The smallest batch at which a step's FLOPs per byte reach the ridge point.
+ * @param weights_only  count only the operations with matrices of weights
+ * @return 0: no batch up to RFL_LM_FIT_MAX does */
+int64_t rfl_lm_ridge_batch(const struct rfl_lm *lm, const struct rfl_lm_step *step,
+			   const struct rfl_attain_roof *roof, bool weights_only);
+
+#endif
