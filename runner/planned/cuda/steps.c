@@ -87,7 +87,7 @@ static int64_t chunks_of(const struct rfl_backend *b, int64_t rows, int64_t colu
 	return chunks < 1 ? 1 : chunks < rows ? chunks : rows;
 }
 
-/* Fold `chunks` rows of sums into fewer, behind them. */
+/* Fold `chunks` rows of sums into fewer, after them. */
 static enum rfl_rc fold(const struct rfl_backend *b, float **sums, int64_t *chunks, int64_t columns,
 			struct rfl_err *err)
 {
