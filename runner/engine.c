@@ -17,6 +17,7 @@
 /* Known engines in order of preference. Every list contains them, even without a plugin. */
 static const struct {
 	const char *name, *summary, *missing;
+	const char *of; /* the part of a plugin's id without which it is missing; NULL: any */
 } known[] = {
 	{
 		.name = "torch",
@@ -28,9 +29,11 @@ static const struct {
 	{
 		.name = "planned",
 		.summary = "a plan of the whole step, run by the libraries under a framework",
-		.missing = "no plugin engine_planned-*.so found (oneDNN was " RFL_ONEDNN_WHY
+		.missing = "no plugin engine_planned-*-onednn.so for CPUs found (oneDNN "
+			   "was " RFL_ONEDNN_WHY
 			   " when this program was configured): install libdnnl-dev, and rebuild "
 			   "with -DRFL_ONEDNN=ON",
+		.of = "-onednn",
 	},
 };
 
@@ -132,6 +135,17 @@ static void add_file(struct rfl_engine_list *list, const char *dir, const char *
 	add_row(list, row);
 }
 
+/* "torch", "planned-onednn" */
+static const char *id_of(const struct rfl_engine_list *list, size_t k)
+{
+	return rfl_arena_printf(list->arena, "%s%s", known[k].name, known[k].of ? known[k].of : "");
+}
+
+static bool provides(const struct rfl_engine_row *row, const char *name, const char *of)
+{
+	return strcmp(row->name, name) == 0 && (!of || strstr(row->id, of));
+}
+
 enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list **ret,
 				struct rfl_err *err)
 {
@@ -153,12 +167,12 @@ enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list 
 			(void)closedir(d);
 	}
 	for (size_t k = 0; k < RFL_ARRAY_LEN(known); k++) {
-		for (i = 0; i < list->n && strcmp(list->rows[i].name, known[k].name) != 0;)
+		for (i = 0; i < list->n && !provides(&list->rows[i], known[k].name, known[k].of);)
 			i++;
 		if (i == list->n)
 			add_row(list, (struct rfl_engine_row){
 					      .name = known[k].name,
-					      .id = known[k].name,
+					      .id = id_of(list, k),
 					      .version = "",
 					      .summary = known[k].summary,
 					      .missing = known[k].missing,
