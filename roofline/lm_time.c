@@ -1,8 +1,6 @@
 /* lm_time.c - minimum times of a language model's steps. */
 #include "roofline/lm_time.h"
 
-#include <math.h>
-
 const char *const rfl_lm_limit_names[] = { "compute", "vector", "memory", "link", NULL };
 
 double rfl_lm_time_sum(const struct rfl_lm_time *t)
@@ -38,8 +36,7 @@ static struct rfl_lm_time time_of(const struct rfl_lm_run *run, const struct rfl
 
 	if (!run->roof)
 		return t;
-	device = rfl_attain(run->roof, llround(op->flops), llround(op->elementwise),
-			    llround(rfl_lm_traffic(op)));
+	device = rfl_attain(run->roof, op->flops, op->elementwise, rfl_lm_traffic(op));
 	for (int i = 0; i < RFL_LIMIT_COUNT; i++)
 		t.limit_s[i] = device.limit_s[i];
 	if (run->link_byte_per_s > 0) /* an operation moves bytes of one kind or the other */

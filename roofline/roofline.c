@@ -118,15 +118,14 @@ const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_
 	return ceiling->key;
 }
 
-struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
-			       int64_t elementwise, int64_t bytes)
+struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, double core_flops,
+			       double elementwise, double bytes)
 {
 	const double times[RFL_LIMIT_COUNT] = {
-		[RFL_LIMIT_COMPUTE] = (double)core_flops / roof->compute_flop_per_s,
-		[RFL_LIMIT_VECTOR] = isnan(roof->vector_flop_per_s)
-					     ? 0
-					     : (double)elementwise / roof->vector_flop_per_s,
-		[RFL_LIMIT_MEMORY] = (double)bytes / roof->bandwidth_byte_per_s,
+		[RFL_LIMIT_COMPUTE] = core_flops / roof->compute_flop_per_s,
+		[RFL_LIMIT_VECTOR] =
+			isnan(roof->vector_flop_per_s) ? 0 : elementwise / roof->vector_flop_per_s,
+		[RFL_LIMIT_MEMORY] = bytes / roof->bandwidth_byte_per_s,
 	};
 	struct rfl_attained ret = { .limit_s = { 0 } };
 	int longest = 0;
@@ -150,8 +149,8 @@ static struct rfl_attained attain_cost(const struct rfl_attain_roof *roof,
 
 		if (pass == RFL_PASS_FORWARD)
 			elementwise += cost->bias_adds;
-		one = rfl_attain(roof, 2 * cost->macs[pass], elementwise,
-				 t->read_bytes + t->write_bytes);
+		one = rfl_attain(roof, 2.0 * (double)cost->macs[pass], (double)elementwise,
+				 (double)(t->read_bytes + t->write_bytes));
 		rfl_attained_add(&sum, &one);
 	}
 	return sum;
@@ -171,8 +170,8 @@ void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_cou
 	times[count->nnodes] = attain_cost(roof, &count->loss, passes);
 	update = rfl_count_bytes(count, base->fusion, RFL_SCOPE_STEP) -
 		 rfl_count_bytes(count, base->fusion, RFL_SCOPE_FORWARD_BACKWARD);
-	times[count->nnodes + 1] =
-		rfl_attain(roof, 0, rfl_elementwise_sum(&count->optimizer_flops), update);
+	times[count->nnodes + 1] = rfl_attain(
+		roof, 0, (double)rfl_elementwise_sum(&count->optimizer_flops), (double)update);
 }
 
 /* Append the problem with an environment or one of its cells, if any, and its fix. */

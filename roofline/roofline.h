@@ -65,7 +65,8 @@ struct rfl_ceiling {
 	const char *elementwise; /**< for normalisation, activation, optimizer */
 };
 
-/** The i-th row, or NULL past the end. Rows that no training step uses (fp8, int8) are not listed. */
+/** The i-th row, or NULL past the end. Rows that no training step uses (fp8, int8) are not listed.
+ */
 const struct rfl_ceiling *rfl_ceiling_at(size_t i);
 
 /** @return RFL_OK; RFL_ENOTFOUND names backend and precision */
@@ -97,8 +98,8 @@ struct rfl_attain_roof {
 };
 
 /** The minimum time of an operation. */
-struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
-			       int64_t elementwise, int64_t bytes);
+struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, double core_flops,
+			       double elementwise, double bytes);
 
 /** Compute the minimum times of all nodes of a count, followed by the loss and the update. */
 void rfl_attain_count(const struct rfl_attained_roof *roof, const struct rfl_count *count,

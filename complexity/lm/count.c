@@ -255,6 +255,8 @@ double rfl_lm_experts_read(const struct rfl_lm *lm, double tokens)
 {
 	const double all = (double)lm->experts;
 
+	if (tokens == 1)
+		return (double)lm->active; /* without rounding */
 	return all * -expm1(tokens * log1p(-(double)lm->active / all));
 }
 
