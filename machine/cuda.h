@@ -49,6 +49,9 @@ typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
 	  "the driver's PTX compiler is not installed", \
 	  "install libnvidia-ptxjitcompiler, a part of the driver") \
 	X(NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500, EUNAVAILABLE, NULL, NULL) \
+	X(ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS, 700, EFAILED, \
+	  "a kernel accessed memory that it does not have", NULL) \
+	X(LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED, 719, EFAILED, "a kernel failed", NULL) \
 	X(NOT_PERMITTED, CUDA_ERROR_NOT_PERMITTED, 800, EUNAVAILABLE, \
 	  "the driver denies permission", NULL) \
 	X(SYSTEM_NOT_READY, CUDA_ERROR_SYSTEM_NOT_READY, 802, EUNAVAILABLE, \
@@ -59,6 +62,10 @@ typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
 	X(COMPAT_NOT_SUPPORTED, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804, EUNAVAILABLE, \
 	  "the CUDA compatibility package does not work with this GPU", \
 	  "remove its directory from LD_LIBRARY_PATH") \
+	X(CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900, EFAILED, \
+	  "the work cannot be recorded as a graph", "run without --cuda-graph") \
+	X(CAPTURE_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901, EFAILED, \
+	  "the work cannot be recorded as a graph", "run without --cuda-graph") \
 	X(UNKNOWN, CUDA_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
 	  "the driver failed for an unknown reason", \
 	  "load its kernel modules ('nvidia-modprobe -u') and check 'dmesg'")

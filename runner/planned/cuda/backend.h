@@ -182,6 +182,6 @@ static inline int64_t rfl_cuda__size(enum rfl_value type)
 }
 
 #define QUEUE(b, member, err, ...) \
-	rfl_cuda_check((b)->cuda, (b)->queue.member(__VA_ARGS__), #member, err)
+	rfl_cuda_check((b)->cuda, (b)->queue.member(__VA_ARGS__), rfl_queue_symbols.member, err)
 
 #endif

@@ -179,6 +179,10 @@ struct rfl_nvrtc_functions {
 struct rfl_queue_functions {
 	RFL_QUEUE_FUNCTIONS(RFL_CUDA_SLOT)
 };
+struct rfl_queue_symbols {
+	RFL_QUEUE_FUNCTIONS(RFL_CUDA_SYMBOL)
+};
+extern const struct rfl_queue_symbols rfl_queue_symbols;
 
 /** Open the first of a library's files ("libcudnn.so.9") that loads: from the loader's directories,
  * those of CUDA, and those of PyTorch's wheels. */

@@ -219,8 +219,9 @@ enum rfl_rc rfl_cudnn__plans(struct rfl_making *m, rfl_cudnn_descriptor of, cons
 		return RFL_OK;
 	if (m->status != 0)
 		return rfl_cudnn_check(lib, m->status, what, err);
-	return rfl_fail(err, RFL_EUNSUPPORTED, status, "cuDNN %s has no plan for %s%s",
-			lib->version, what, rules->deterministic ? " that is deterministic" : "");
+	return rfl_fail(err, RFL_EUNSUPPORTED, status,
+			"cuDNN %s has no plan for %s%s; use --engine torch", lib->version, what,
+			rules->deterministic ? " that is deterministic" : "");
 }
 
 enum rfl_rc rfl_cudnn__run(const struct rfl_cudnn *lib, const struct rfl_conv_plan *plan,

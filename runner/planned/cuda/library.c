@@ -54,19 +54,21 @@ enum rfl_rc rfl_cuda__alloc(const struct rfl_backend *b, size_t bytes, const cha
 			    rfl_cuda_address *ret, struct rfl_err *err)
 {
 	const size_t whole = (bytes + 255) & ~(size_t)255;
+	struct rfl_err why = RFL_ERR_INIT;
 	rfl_cuda_address address = 0;
 	enum rfl_rc rc;
 
 	*ret = 0;
-	rc = RFL_CUDA_CALL(b->cuda, memory_alloc, err, &address, whole ? whole : 256);
+	rc = RFL_CUDA_CALL(b->cuda, memory_alloc, &why, &address, whole ? whole : 256);
 	if (rc == RFL_EDEVMEM)
-		return rfl_fail(err, rc, 0, "%s: out of memory: %zu MiB for %s", b->net->model,
-				bytes >> 20, what);
-	if (rc == RFL_OK)
-		rc = QUEUE(b, fill, err, address, 0, whole ? whole : 256, b->stream);
+		return rfl_fail(err, rc, why.native, "%s: out of memory: %zu MiB for %s",
+				b->net->model, (bytes >> 20) + 1, what);
+	if (rc != RFL_OK)
+		return rfl_err_pass(err, &why);
+	rc = QUEUE(b, fill, err, address, 0, whole ? whole : 256, b->stream);
 	if (rc == RFL_OK)
 		*ret = address;
-	else if (address)
+	else
 		rfl_cuda__free(b, &address);
 	return rc;
 }
@@ -100,6 +102,8 @@ static enum rfl_rc copy(const struct rfl_backend *b, rfl_cuda_address to, rfl_cu
 }
 
 /* ---- opening ---- */
+
+const struct rfl_queue_symbols rfl_queue_symbols = { RFL_QUEUE_FUNCTIONS(RFL_CUDA_NAME) };
 
 static enum rfl_rc open_queue(struct rfl_backend *b, struct rfl_err *err)
 {
