@@ -4,14 +4,27 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "runner/planned/cuda/graph.h"
+
+/* Where PyTorch's libraries are: linked beside an installed plugin, or those of the build. */
+static const char *torch_libraries(struct rfl_arena *arena)
+{
+	const char *const plugin = rfl_dl_mapped("engine_planned-9");
+	const char *const name = plugin ? strrchr(plugin, '/') : NULL;
+	const char *const linked =
+		name ? rfl_arena_printf(arena, "%.*s/../torch/lib", (int)(name - plugin), plugin)
+		     : "";
+
+	return rfl_dir_exists(linked) ? linked : *RFL_CUDA_BESIDE ? RFL_CUDA_BESIDE : NULL;
+}
 
 enum rfl_rc rfl_cuda_load(const char *const *files, size_t nfiles, const char *wheel,
 			  const struct rfl_dl_symbol *symbols, size_t nsymbols, struct rfl_dl **ret,
 			  struct rfl_err *err)
 {
-	const struct rfl_cuda_places places = { NULL, *RFL_CUDA_BESIDE ? RFL_CUDA_BESIDE : NULL };
 	RFL_AUTOPTR(arena) arena = rfl_arena_new();
+	const struct rfl_cuda_places places = { NULL, torch_libraries(arena) };
 	const char *names[32];
 	size_t n = 0;
 
