@@ -73,7 +73,7 @@ enum rfl_rc rfl_session_run(struct rfl_session *s, int step, struct rfl_session_
 enum rfl_rc rfl_session_wait(struct rfl_session *s, struct rfl_err *err);
 
 /** Multiply the gradient of the loss; between the last forward step and the first backward step. */
-void rfl_session_scale_loss(struct rfl_session *s, double weight);
+enum rfl_rc rfl_session_scale_loss(struct rfl_session *s, double weight, struct rfl_err *err);
 
 /** A tensor as float32, contiguous in NCHW order. */
 enum rfl_rc rfl_session_output(struct rfl_session *s, int node, float *out, struct rfl_err *err);

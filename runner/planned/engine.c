@@ -21,6 +21,7 @@ struct rfl_engine {
 	enum rfl_engine_mode mode;
 	struct rfl_backend *backend;
 	struct rfl_session *sessions[SLOTS];
+	bool warm[SLOTS];         /* they have run */
 	struct rfl_session *last; /* of the last forward pass; NULL: none */
 	struct rfl_session_call call;
 	bool can_backward;
@@ -196,6 +197,9 @@ static enum rfl_rc session_of(struct rfl_engine *e, int64_t n, bool unfused,
 	rc = rfl_plan_new(e->net, &setup, &plan, err);
 	if (rc == RFL_OK)
 		rc = rfl_session_new(e->backend, plan, at, err);
+	if (rc != RFL_OK && setup.training)
+		forget_gradients(e); /* they were read through the session */
+	e->warm[setup.training ? FOR_TRAINING : FOR_EVALUATION] = false;
 	(void)bytes_in_use(e);
 	*ret = *at;
 	return rc;
@@ -301,6 +305,7 @@ static enum rfl_rc forward_traced(struct rfl_engine *e, const struct rfl_batch *
 		return prefixed(err, &why);
 	e->last = s;
 	e->can_backward = e->mode != RFL_ENGINE_EVAL;
+	e->warm[FOR_EVALUATION] |= e->mode == RFL_ENGINE_EVAL;
 	return RFL_OK;
 }
 
@@ -327,8 +332,9 @@ static enum rfl_rc backward(struct rfl_engine *e, const struct rfl_backward *how
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"planned: backward needs forward in a training mode; run it first");
 	e->can_backward = false;
-	rfl_session_scale_loss(s, how ? how->weight : 1);
-	rc = e->mark ? e->mark(e->marks[1][e->net->nnodes], e->mark_ctx, &why) : RFL_OK;
+	rc = rfl_session_scale_loss(s, how ? how->weight : 1, &why);
+	if (rc == RFL_OK && e->mark)
+		rc = e->mark(e->marks[1][e->net->nnodes], e->mark_ctx, &why);
 	if (rc == RFL_OK)
 		rc = run_steps(e, s, rfl_session_plan(s)->nforward, rfl_session_plan(s)->nsteps,
 			       &why);
@@ -338,7 +344,7 @@ static enum rfl_rc backward(struct rfl_engine *e, const struct rfl_backward *how
 	}
 	if (rc != RFL_OK)
 		return prefixed(err, &why);
-	e->has_grads = e->fresh = true;
+	e->has_grads = e->fresh = e->warm[FOR_TRAINING] = true;
 	return RFL_OK;
 }
 
@@ -382,6 +388,7 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 
 static enum rfl_rc reset_optimizer(struct rfl_engine *e, struct rfl_err *err)
 {
+	forget_recording(e); /* which updates the state */
 	rfl_backend_clear_state(e->backend);
 	e->updates = 0;
 	return zero_grad(e, err);
@@ -544,9 +551,13 @@ static enum rfl_rc elapsed(struct rfl_engine *e, int64_t from, int64_t to, doubl
 
 static enum rfl_rc snapshot(struct rfl_engine *e, struct rfl_err *err)
 {
-	e->saved_updates = e->updates;
-	e->saved_forwards = e->forwards;
-	return rfl_backend_save(e->backend, err);
+	const enum rfl_rc rc = rfl_backend_save(e->backend, err);
+
+	if (rc == RFL_OK) {
+		e->saved_updates = e->updates;
+		e->saved_forwards = e->forwards;
+	}
+	return rc;
 }
 
 static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
@@ -559,8 +570,10 @@ static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
 		drop_sessions(e);
 	forget_step(e);
 	forget_gradients(e);
-	e->updates = e->saved_updates;
-	e->forwards = e->saved_forwards;
+	if (rc == RFL_OK) {
+		e->updates = e->saved_updates;
+		e->forwards = e->saved_forwards;
+	}
 	return rc;
 }
 
@@ -673,6 +686,10 @@ static enum rfl_rc capture(struct rfl_engine *e, const struct rfl_batch *batch, 
 		rc = rfl_fail(&why, RFL_EUNSUPPORTED, 0, "a recorded step has no marks");
 	if (rc == RFL_OK)
 		rc = session_of(e, batch->n, false, &s, &why);
+	if (rc == RFL_OK && !e->warm[e->mode == RFL_ENGINE_EVAL ? FOR_EVALUATION : FOR_TRAINING])
+		rc = rfl_fail(&why, RFL_EINVAL, 0,
+			      "run a step of %lld samples before it is recorded",
+			      (long long)batch->n); /* which loads what cannot be loaded then */
 	if (rc == RFL_OK && updates)
 		rc = rfl_backend_make_state(e->backend, &e->config.optimizer, &why);
 	if (rc == RFL_OK)

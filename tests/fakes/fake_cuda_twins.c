@@ -27,7 +27,7 @@ static struct fake_cuda_twins *loaded;
 
 int fake_cuda_twins_load(const char *image, int capability, struct fake_cuda_twins **ret)
 {
-	const char *target = strstr(image, "\n--gpu-architecture=compute_");
+	const char *target = strstr(image, "\n--gpu-architecture=sm_");
 	const char *type = strstr(image, "\n-DRFL_KERNEL_TYPE=");
 	struct fake_cuda_twins *m;
 

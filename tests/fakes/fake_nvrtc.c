@@ -126,7 +126,7 @@ static bool begins(const char *text, const char *with)
 
 int nvrtcCompileProgram(struct rfl_nvrtc_program *program, int noptions, const char *const *options)
 {
-	static const char architecture[] = "--gpu-architecture=compute_";
+	static const char architecture[] = "--gpu-architecture=sm_";
 	static const char type[] = "-DRFL_KERNEL_TYPE=";
 	static const char *const others[] = { "-D",
 					      "--define-macro=",
@@ -184,18 +184,18 @@ static int size_of(const char *text, size_t *size)
 	return 0;
 }
 
-int nvrtcGetPTXSize(struct rfl_nvrtc_program *program, size_t *size)
+int nvrtcGetCUBINSize(struct rfl_nvrtc_program *program, size_t *size)
 {
 	ENTER(program);
 	return program->output[0] ? size_of(program->output, size) : INVALID_PROGRAM;
 }
 
-int nvrtcGetPTX(struct rfl_nvrtc_program *program, char *ptx)
+int nvrtcGetCUBIN(struct rfl_nvrtc_program *program, char *cubin)
 {
 	ENTER(program);
 	if (!program->output[0])
 		return INVALID_PROGRAM;
-	memcpy(ptx, program->output, strlen(program->output) + 1);
+	memcpy(cubin, program->output, strlen(program->output) + 1);
 	return 0;
 }
 

@@ -890,6 +890,64 @@ static void trains(struct rig *r, const struct rfl_optimizer *o)
 	repeats(r, "parameters after loading the state", o, end);
 }
 
+static double loss_of(struct rig *r, const struct rfl_batch *batch)
+{
+	double loss;
+
+	TRY(r, r->ops->forward(r->e, batch, err));
+	TRY(r, r->ops->loss(r->e, &loss, err));
+	return loss;
+}
+
+/* A copy on the device is not taken for what its memory holds later. */
+static void uploads_again(struct rig *r)
+{
+	static float memory[3 * IMAGE];
+	struct rfl_batch batch = batch_of(r, 0, 3);
+	const struct rfl_batch other = batch_of(r, 3, 3);
+	double want;
+
+	TRY(r, r->ops->set_mode(r->e, RFL_ENGINE_EVAL, err));
+	want = loss_of(r, &other);
+	memcpy(memory, batch.images, sizeof(memory));
+	batch.images = memory;
+	batch.layout = other.layout;
+	batch.labels = other.labels;
+	TRY(r, r->ops->upload(r->e, &batch, err)); /* and never used */
+	TRY(r, r->ops->uploaded(r->e, err));
+	memcpy(memory, other.images, sizeof(memory));
+	batch = other;
+	batch.images = memory;
+	TRY(r, r->ops->upload(r->e, &batch, err));
+	TRY(r, r->ops->uploaded(r->e, err));
+	for (int i = 0; i < 3; i++)
+		assert_true(loss_of(r, &batch) == want);
+}
+
+/* A recording updates the state that reset_optimizer() discards, so it is gone. */
+static void resets(struct rig *r, const struct rfl_optimizer *o)
+{
+	const struct rfl_batch batch = batch_of(r, 0, 3);
+	struct rfl_loss_scaling scaling;
+
+	open_engine(r, o);
+	set_params(r);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(r->ops->capture(r->e, &batch, true, true, NULL),
+				 i ? RFL_OK : RFL_EINVAL); /* nothing has run */
+		TRY(r, r->ops->forward(r->e, &batch, err));
+		TRY(r, r->ops->backward(r->e, NULL, err));
+	}
+	TRY(r, r->ops->capture(r->e, &batch, true, true, err));
+	TRY(r, r->ops->reset_optimizer(r->e, err));
+	assert_int_equal(r->ops->replay(r->e, &batch, NULL), RFL_EINVAL);
+	TRY(r, r->ops->forward(r->e, &batch, err));
+	TRY(r, r->ops->scaling(r->e, &scaling, err));
+	if (r->precision == RFL_PRECISION_FP16)
+		assert_true(scaling.scale == 65536 && scaling.skipped == 0);
+	uploads_again(r);
+}
+
 static void expect_score(struct rig *r)
 {
 	struct rfl_score got, none;
@@ -967,6 +1025,9 @@ static void conforms(void **state)
 		r->stage = optimizers[i].name;
 		trains(r, &optimizers[i].o);
 	}
+	r->stage = "uploads and resets";
+	if (r->ops->upload && r->ops->capture)
+		resets(r, &optimizers[2].o);
 	if (r->failures)
 		fail_msg("%s: %d differences", r->name, r->failures);
 }

@@ -221,7 +221,7 @@ static void a_fault_that_is_noticed_late_is_reported(void **state)
 	(void)state;
 	assert_int_equal(measure(only, "late=cuLaunchKernel:700", "", m, &err), RFL_EUNAVAILABLE);
 	rfl_measurement_free(m);
-	assert_says(&err, "CUDA error (700)");
+	assert_says(&err, "CUDA_ERROR_ILLEGAL_ADDRESS, 700");
 }
 
 static void is_refused(const char *key, const char *cuda, const char *lt,

@@ -571,7 +571,7 @@ static void a_fault_that_is_noticed_late_is_reported(void **state)
 		rfl_captures_init(&to);
 		assert_ok(rfl_source_cupti.measure(&r, &w, &to, &err), &err);
 		assert_string_equal(to.captures[0]->refusals[0].set, "self-test");
-		assert_non_null(fake_noted(to.captures[0], "CUDA error (700)"));
+		assert_non_null(fake_noted(to.captures[0], "CUDA_ERROR_ILLEGAL_ADDRESS, 700"));
 		fake_is_clean();
 		rfl_captures_fini(&to);
 	}

@@ -63,6 +63,7 @@ struct rfl_k_begin {
 	int64_t n; /**< 1 */
 	uint64_t counter;
 	int64_t attempts;
+	float scale; /**< set again, and forget what was skipped; 0: not */
 	struct rfl_kernel_state *state;
 };
 

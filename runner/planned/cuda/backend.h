@@ -13,6 +13,9 @@
  * thread then adds. */
 enum { SQUARES = 4096, FOLDED = 64 };
 
+/* What torch.cuda.amp.GradScaler begins with. */
+#define FIRST_SCALE 65536.0F
+
 #define KERNEL_ID(name) KERNEL_##name,
 enum kernel { RFL_KERNELS(KERNEL_ID) KERNEL_COUNT };
 #undef KERNEL_ID
@@ -56,13 +59,22 @@ struct rfl_backend {
 	rfl_cuda_address losses;          /* per row: a float, then a byte */
 	rfl_cuda_address partials;        /* of sums of squares */
 	bool stale;                       /* `values` must be made again */
+	bool restart_scaling;             /* and the scale of the loss set again */
 	struct staged staged[2];
 	int last_staged;
 	int64_t max_batch;
 	struct rfl_cuda_event **events;
 	int64_t nevents;
+	struct rfl_cuda_event *ends[2];        /* of what is timed */
 	struct rfl_cuda_graph_exec *recording; /* NULL: none */
 	struct saved saved;
+	/* The execution plans of convolutions, one per kind; tasks borrow them. */
+	struct made {
+		struct rfl_conv conv;
+		struct rfl_conv_plan plan;
+		bool fused;
+	} * made;
+	size_t nmade, made_cap;
 };
 
 /* What the back end adds to a step of a plan: offsets in the buffer SCRATCH; -1: none. */
@@ -89,13 +101,6 @@ struct rfl_session {
 	struct task *tasks; /* per step */
 	bool *has_gradient; /* per parameter */
 	rfl_cuda_address block;
-	/* The execution plans, one per kind of convolution; tasks borrow them. */
-	struct made {
-		struct rfl_conv conv;
-		struct rfl_conv_plan plan;
-		bool fused;
-	} * made;
-	size_t nmade;
 	struct norm *norms;
 	int nnorms;
 };
@@ -106,6 +111,8 @@ struct rfl_session {
 void rfl_cuda__ask(struct rfl_session *s, int step);
 enum rfl_rc rfl_cuda__run(struct rfl_session *s, int step, const struct rfl_session_call *call,
 			  struct rfl_err *err);
+/* The gradient of a loss, times the weight. */
+enum rfl_rc rfl_cuda__run_loss(struct rfl_session *s, int step, double weight, struct rfl_err *err);
 /* A place in the buffer SCRATCH of a step; NULL: none. */
 void *rfl_cuda__scratch(const struct rfl_session *s, int step, int64_t at);
 /* The address of a step's buffer; NULL: none. */
@@ -115,7 +122,7 @@ void *rfl_cuda__data(const struct rfl_session *s, const struct rfl_plan_step *at
 /* ---- batch norm by cuDNN (norms.c) ---- */
 
 /* Make cuDNN's plans of the batch norms, where it has any. Before memory is asked for. */
-enum rfl_rc rfl_cuda__make_norms(struct rfl_session *s, struct rfl_err *err);
+void rfl_cuda__make_norms(struct rfl_session *s);
 /* Use those that are faster than our kernels on the device. Once the session has its memory. */
 enum rfl_rc rfl_cuda__time_norms(struct rfl_session *s, struct rfl_err *err);
 void rfl_cuda__free_norms(struct rfl_session *s);
@@ -124,6 +131,8 @@ enum rfl_rc rfl_cuda__run_norm(struct rfl_session *s, int step, struct rfl_err *
 
 /* ---- kernels (launch.c) ---- */
 
+/* RFL_OK, or RFL_EUNAVAILABLE if the compiler is missing. @param version  of CUDA, of the driver */
+enum rfl_rc rfl_cuda__probe_kernels(int version, struct rfl_err *err);
 /* Compile the kernels for the device and the type. */
 enum rfl_rc rfl_cuda__load_kernels(struct rfl_backend *b, struct rfl_err *err);
 /* Queue a kernel. @param argument  its struct, which begins with n */
@@ -138,6 +147,9 @@ enum rfl_rc rfl_cuda__launch(const struct rfl_backend *b, enum kernel kernel, co
 enum rfl_rc rfl_cuda__alloc(const struct rfl_backend *b, size_t bytes, const char *what,
 			    rfl_cuda_address *ret, struct rfl_err *err);
 void rfl_cuda__free(const struct rfl_backend *b, rfl_cuda_address *address);
+/* Copy to the device after everything that is queued; wait for it. */
+enum rfl_rc rfl_cuda__send(const struct rfl_backend *b, rfl_cuda_address to, const void *from,
+			   size_t bytes, struct rfl_err *err);
 /* Copy from the device after everything that is queued; wait for it. */
 enum rfl_rc rfl_cuda__fetch(const struct rfl_backend *b, void *to, rfl_cuda_address from,
 			    size_t bytes, struct rfl_err *err);
@@ -151,6 +163,10 @@ void rfl_cuda__reorder(const struct rfl_net *net, int param, bool to_device, con
 enum rfl_rc rfl_cuda__take_batch(struct rfl_backend *b, const struct rfl_batch *batch, void *y,
 				 struct rfl_err *err);
 void rfl_cuda__close_queue(struct rfl_backend *b);
+/* The milliseconds of some work when the device has much to do. */
+enum rfl_rc rfl_cuda__time(const struct rfl_backend *b,
+			   enum rfl_rc (*work)(void *ctx, struct rfl_err *err), void *ctx,
+			   float *ret, struct rfl_err *err);
 
 /* ---- helpers ---- */
 

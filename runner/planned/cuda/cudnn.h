@@ -132,8 +132,8 @@ struct rfl_cuda_graph_exec;         /* CUgraphExec_st */
 	X(destroy, nvrtcDestroyProgram, (struct rfl_nvrtc_program **program)) \
 	X(compile, nvrtcCompileProgram, \
 	  (struct rfl_nvrtc_program *program, int noptions, const char *const *options)) \
-	X(ptx_size, nvrtcGetPTXSize, (struct rfl_nvrtc_program *program, size_t *size)) \
-	X(ptx, nvrtcGetPTX, (struct rfl_nvrtc_program *program, char *ptx)) \
+	X(cubin_size, nvrtcGetCUBINSize, (struct rfl_nvrtc_program *program, size_t *size)) \
+	X(cubin, nvrtcGetCUBIN, (struct rfl_nvrtc_program *program, char *cubin)) \
 	X(log_size, nvrtcGetProgramLogSize, (struct rfl_nvrtc_program *program, size_t *size)) \
 	X(log, nvrtcGetProgramLog, (struct rfl_nvrtc_program *program, char *log))
 

@@ -127,7 +127,7 @@ INLINE void rescale(struct rfl_kernel_state *s)
 		s->scale *= 0.5f;
 		s->good = 0;
 	} else if (++s->good == 2000) {
-		s->scale *= 2;
+		s->scale = 2 * s->scale < INFINITE ? 2 * s->scale : s->scale;
 		s->good = 0;
 	}
 }
@@ -137,6 +137,11 @@ INLINE void begin_at(const struct rfl_k_begin *k, int64_t i)
 	(void)i;
 	k->state->counter = k->counter;
 	k->state->attempts = k->attempts;
+	if (k->scale > 0) {
+		k->state->scale = k->scale;
+		k->state->good = 0;
+		k->state->skipped = 0;
+	}
 }
 UNITS(begin)
 
@@ -151,7 +156,7 @@ INLINE void decide_at(const struct rfl_k_decide *k, int64_t i)
 		squares += k->partials[c];
 	norm = sqrt(squares) / (double)s->scale + 1e-6;
 	s->factor = 1 / s->scale;
-	if (k->grad_clip > 0 && norm > k->grad_clip)
+	if (k->grad_clip > 0 && !(norm <= k->grad_clip)) /* also NaN, as in PyTorch */
 		s->factor = (float)(k->grad_clip / norm / (double)s->scale);
 	s->attempts++;
 	s->skip = k->scaling && !(squares - squares == 0);

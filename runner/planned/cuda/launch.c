@@ -15,14 +15,17 @@ struct nvrtc {
 	struct rfl_dl *dl;
 };
 
-static enum rfl_rc open_nvrtc(struct nvrtc *n, struct rfl_err *err)
+/* @param version  of CUDA, of the driver: machine code of a newer compiler may be refused */
+static enum rfl_rc open_nvrtc(struct nvrtc *n, int version, struct rfl_err *err)
 {
 #define SYMBOL(member, symbol, arguments) { #symbol, &n->calls.member, false },
 	const struct rfl_dl_symbol symbols[] = { RFL_NVRTC_FUNCTIONS(SYMBOL) };
 #undef SYMBOL
-	static const char *const files[] = { "libnvrtc.so.13", "libnvrtc.so.12" };
-	const enum rfl_rc rc = rfl_cuda_load(files, RFL_ARRAY_LEN(files), "cuda_nvrtc", symbols,
-					     RFL_ARRAY_LEN(symbols), &n->dl, err);
+	static const char *const all[] = { "libnvrtc.so.13", "libnvrtc.so.12" };
+	const size_t skip = version < 13000; /* those of CUDA 13 */
+	const char *const *const files = all + skip;
+	const enum rfl_rc rc = rfl_cuda_load(files, RFL_ARRAY_LEN(all) - skip, "cuda_nvrtc",
+					     symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
 
 	if (rc != RFL_OK)
 		rfl_err_prefix(err, "NVRTC was not found (it is part of CUDA toolkits and of CUDA "
@@ -43,43 +46,54 @@ static enum rfl_rc explain(const struct nvrtc *n, struct rfl_nvrtc_program *prog
 		*log = '\0';
 	if (log)
 		log[strcspn(log, "\n")] = '\0';
+	if (result == 5) /* NVRTC_ERROR_INVALID_OPTION */
+		return rfl_fail(err, RFL_EUNAVAILABLE, result,
+				"this NVRTC is older than the GPU: install a newer CUDA toolkit");
 	return rfl_fail(err, RFL_EFAILED, result,
 			"NVRTC cannot compile the kernels (result %d)%s%s", result,
 			log && *log ? ": " : "", log ? log : "");
 }
 
-/* @param ret  the PTX, released with free() */
+/* @param ret  the machine code, released with free() */
 static enum rfl_rc compile(const struct nvrtc *n, int capability, enum rfl_value type, char **ret,
 			   struct rfl_err *err)
 {
 	char architecture[64], define[64];
-	const char *const options[] = { architecture, define, "--fmad=true" };
+	const char *const options[] = { architecture, define };
 	struct rfl_nvrtc_program *program = NULL;
 	enum rfl_rc rc = RFL_OK;
-	char *ptx = NULL;
+	char *code = NULL;
 	size_t size = 0;
 	int result;
 
-	(void)snprintf(architecture, sizeof(architecture), "--gpu-architecture=compute_%d",
-		       capability);
+	(void)snprintf(architecture, sizeof(architecture), "--gpu-architecture=sm_%d", capability);
 	(void)snprintf(define, sizeof(define), "-DRFL_KERNEL_TYPE=%d", (int)type);
 	result = n->calls.create(&program, rfl_kernel_source, "kernels.cu", 0, NULL, NULL);
 	if (result == 0)
 		result = n->calls.compile(program, RFL_ARRAY_LEN(options), options);
 	if (result == 0)
-		result = n->calls.ptx_size(program, &size);
+		result = n->calls.cubin_size(program, &size);
 	if (result == 0) {
-		ptx = rfl_alloc_array(size + 1, 1);
-		result = n->calls.ptx(program, ptx);
+		code = rfl_alloc_array(size + 1, 1);
+		result = n->calls.cubin(program, code);
 	}
 	if (result != 0) {
 		rc = explain(n, program, result, err);
-		free(ptx);
+		free(code);
 	} else {
-		*ret = ptx;
+		*ret = code;
 	}
 	if (program)
 		(void)n->calls.destroy(&program);
+	return rc;
+}
+
+enum rfl_rc rfl_cuda__probe_kernels(int version, struct rfl_err *err)
+{
+	struct nvrtc nvrtc = { .dl = NULL };
+	const enum rfl_rc rc = open_nvrtc(&nvrtc, version, err);
+
+	rfl_dl_close(nvrtc.dl);
 	return rc;
 }
 
@@ -89,17 +103,17 @@ enum rfl_rc rfl_cuda__load_kernels(struct rfl_backend *b, struct rfl_err *err)
 	static const char *const names[] = { RFL_KERNELS(NAME) };
 #undef NAME
 	struct nvrtc nvrtc = { .dl = NULL };
-	char *ptx = NULL;
-	enum rfl_rc rc = open_nvrtc(&nvrtc, err);
+	char *code = NULL;
+	enum rfl_rc rc = open_nvrtc(&nvrtc, b->cuda->version, err);
 
 	if (rc == RFL_OK)
-		rc = compile(&nvrtc, b->cuda->capability, b->type, &ptx, err);
+		rc = compile(&nvrtc, b->cuda->capability, b->type, &code, err);
 	if (rc == RFL_OK)
-		rc = RFL_CUDA_CALL(b->cuda, module_load, err, &b->module, ptx);
+		rc = RFL_CUDA_CALL(b->cuda, module_load, err, &b->module, code);
 	for (int i = 0; i < KERNEL_COUNT && rc == RFL_OK; i++)
 		rc = RFL_CUDA_CALL(b->cuda, module_function, err, &b->kernels[i], b->module,
 				   names[i]);
-	free(ptx);
+	free(code);
 	rfl_dl_close(nvrtc.dl);
 	return rc;
 }

@@ -6,9 +6,6 @@
 #include "base/alloc.h"
 #include "runner/planned/cuda/backend.h"
 
-/* What torch.cuda.amp.GradScaler begins with. */
-#define FIRST_SCALE 65536.0F
-
 const char *rfl_backend_version(void)
 {
 	static char version[32] = "9"; /* until cuDNN is loaded */
@@ -44,6 +41,8 @@ enum rfl_rc rfl_backend_probe(enum rfl_device device, struct rfl_err *err)
 		rc = check_device(cuda, err);
 	if (rc == RFL_OK)
 		rc = rfl_cudnn_open(NULL, &cudnn, err);
+	if (rc == RFL_OK)
+		rc = rfl_cuda__probe_kernels(cuda->version, err);
 	rfl_cudnn_close(cudnn);
 	return rc;
 }
@@ -78,6 +77,14 @@ void rfl_cuda__free(const struct rfl_backend *b, rfl_cuda_address *address)
 	if (*address)
 		(void)b->cuda->calls.memory_free(*address);
 	*address = 0;
+}
+
+enum rfl_rc rfl_cuda__send(const struct rfl_backend *b, rfl_cuda_address to, const void *from,
+			   size_t bytes, struct rfl_err *err)
+{
+	const enum rfl_rc rc = RFL_CUDA_CALL(b->cuda, send, err, to, from, bytes, b->stream);
+
+	return rc == RFL_OK ? QUEUE(b, synchronize, err, b->stream) : rc;
 }
 
 enum rfl_rc rfl_cuda__fetch(const struct rfl_backend *b, void *to, rfl_cuda_address from,
@@ -117,13 +124,15 @@ static enum rfl_rc open_queue(struct rfl_backend *b, struct rfl_err *err)
 
 		if (!address)
 			return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-					"the driver lacks %s: install one for CUDA 11.4 or newer",
+					"the NVIDIA driver is too old: it has no %s",
 					symbols[i].name);
 		memcpy(symbols[i].slot, &address, sizeof(address));
 	}
 	rc = QUEUE(b, create, err, &b->stream, RFL_STREAM_NON_BLOCKING);
 	if (rc == RFL_OK)
 		rc = QUEUE(b, create, err, &b->copies, RFL_STREAM_NON_BLOCKING);
+	for (int i = 0; i < 2 && rc == RFL_OK; i++)
+		rc = RFL_CUDA_CALL(b->cuda, event_create, err, &b->ends[i], 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(b->staged) && rc == RFL_OK; i++) {
 		rc = RFL_CUDA_CALL(b->cuda, event_create, err, &b->staged[i].ready, 0);
 		if (rc == RFL_OK)
@@ -139,16 +148,6 @@ static enum rfl_rc open_libraries(struct rfl_backend *b, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_cudnn_start(b->cudnn, b->stream, err);
 	return rc == RFL_OK ? rfl_cuda__load_kernels(b, err) : rc;
-}
-
-static enum rfl_rc set_state(struct rfl_backend *b, const struct rfl_kernel_state *state,
-			     struct rfl_err *err)
-{
-	const enum rfl_rc rc = QUEUE(b, synchronize, err, b->stream);
-
-	return rc == RFL_OK ? RFL_CUDA_CALL(b->cuda, copy_to_device, err, b->state, state,
-					    sizeof(*state))
-			    : rc;
 }
 
 static enum rfl_rc alloc_all(struct rfl_backend *b, struct rfl_err *err)
@@ -168,7 +167,7 @@ static enum rfl_rc alloc_all(struct rfl_backend *b, struct rfl_err *err)
 		rc = rfl_cuda__alloc(b, 5 * rows, "losses", &b->losses, err);
 	if (rc == RFL_OK)
 		rc = rfl_cuda__alloc(b, 8 * (SQUARES + FOLDED), "sums", &b->partials, err);
-	return rc == RFL_OK ? set_state(b, &state, err) : rc;
+	return rc == RFL_OK ? rfl_cuda__send(b, b->state, &state, sizeof(state), err) : rc;
 }
 
 enum rfl_rc rfl_backend_open(const struct rfl_net *net, const struct rfl_engine_config *config,
@@ -222,6 +221,11 @@ void rfl_backend_close(struct rfl_backend *b)
 		return;
 	if (b->stream)
 		(void)b->queue.synchronize(b->stream);
+	if (b->copies)
+		(void)b->queue.synchronize(b->copies);
+	for (size_t i = 0; i < b->nmade; i++)
+		(void)b->cudnn->calls.descriptor_destroy(b->made[i].plan.plan);
+	rfl_cudnn_close(b->cudnn); /* before its stream */
 	if (b->cuda) {
 		rfl_cuda_address *const all[] = { &b->values, &b->gradients, &b->sums,    &b->state,
 						  &b->labels, &b->losses,    &b->partials };
@@ -235,8 +239,8 @@ void rfl_backend_close(struct rfl_backend *b)
 			(void)b->cuda->calls.module_unload(b->module);
 		rfl_cuda__close_queue(b);
 	}
-	rfl_cudnn_close(b->cudnn);
 	rfl_cuda_close(b->cuda);
+	free(b->made);
 	free(b->at);
 	free(b);
 }
@@ -287,13 +291,11 @@ static enum rfl_rc transfer(struct rfl_backend *b, int param, rfl_cuda_address a
 	address += 4 * b->at[param];
 	if (values) {
 		rfl_cuda__reorder(b->net, param, true, values, there);
-		rc = QUEUE(b, synchronize, err, b->stream);
-		return rc == RFL_OK
-			       ? RFL_CUDA_CALL(b->cuda, copy_to_device, err, address, there, 4 * n)
-			       : rc;
+		return rfl_cuda__send(b, address, there, 4 * n, err);
 	}
 	rc = rfl_cuda__fetch(b, there, address, 4 * n, err);
-	rfl_cuda__reorder(b->net, param, false, there, out);
+	if (rc == RFL_OK)
+		rfl_cuda__reorder(b->net, param, false, there, out);
 	return rc;
 }
 
@@ -332,6 +334,7 @@ void rfl_backend_clear_state(struct rfl_backend *b)
 {
 	for (int k = RFL_PART_MEAN; k < RFL_PART_COUNT; k++)
 		rfl_cuda__free(b, &b->part[k]);
+	b->restart_scaling = true;
 }
 
 enum rfl_rc rfl_backend_save(struct rfl_backend *b, struct rfl_err *err)
@@ -363,6 +366,7 @@ enum rfl_rc rfl_backend_restore(struct rfl_backend *b, bool *replan, struct rfl_
 	if (!b->saved.exists)
 		return rfl_fail(err, RFL_EINVAL, 0, "no snapshot to restore; take one first");
 	b->stale = true;
+	b->restart_scaling = false;
 	for (int k = 0; k < RFL_PART_COUNT && rc == RFL_OK; k++) {
 		if (!b->saved.part[k]) {
 			rfl_cuda__free(b, &b->part[k]);
@@ -373,7 +377,9 @@ enum rfl_rc rfl_backend_restore(struct rfl_backend *b, bool *replan, struct rfl_
 		if (rc == RFL_OK)
 			rc = copy(b, b->part[k], b->saved.part[k], 4 * b->floats, err);
 	}
-	return rc == RFL_OK ? set_state(b, &b->saved.state, err) : rc;
+	return rc == RFL_OK
+		       ? rfl_cuda__send(b, b->state, &b->saved.state, sizeof(b->saved.state), err)
+		       : rc;
 }
 
 int64_t rfl_backend_bytes(const struct rfl_backend *b, const struct rfl_session *s)
@@ -381,7 +387,7 @@ int64_t rfl_backend_bytes(const struct rfl_backend *b, const struct rfl_session 
 	int64_t blocks = (b->gradients != 0) + (b->sums != 0), bytes;
 
 	for (int k = 0; k < RFL_PART_COUNT; k++)
-		blocks += b->part[k] != 0;
+		blocks += (b->part[k] != 0) + (b->saved.part[k] != 0);
 	bytes = (4 * blocks + (b->values ? 2 : 0)) * (int64_t)b->floats;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(b->staged); i++)
 		bytes += (int64_t)(b->staged[i].bytes[0] + b->staged[i].bytes[1]);

@@ -1,12 +1,11 @@
 /* norms.c - batch norm in training by plans of cuDNN, where --cudnn-benchmark finds them faster
  * than our kernels: they read the images once where those fit into the chip, but are compiled for
  * each shape, which takes about a second. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "runner/planned/cuda/backend.h"
-
-enum { TRIALS = 3 };
 
 static bool same(const struct rfl_norm_graph *a, const struct rfl_norm_graph *b)
 {
@@ -24,7 +23,7 @@ static int backward_of(const struct rfl_plan *plan, int step)
 	return -1;
 }
 
-static enum rfl_rc make_plans(const struct rfl_session *s, struct norm *norm, struct rfl_err *err)
+static void make_plans(const struct rfl_session *s, struct norm *norm)
 {
 	const struct rfl_conv_rules rules = rfl_cuda__rules(s->b);
 	struct rfl_err why = RFL_ERR_INIT;
@@ -34,20 +33,18 @@ static enum rfl_rc make_plans(const struct rfl_session *s, struct norm *norm, st
 	for (int k = 0; k < 2 && rc == RFL_OK; k++)
 		rc = rfl_norm_plans(s->b->cudnn, &norm->graph[k], &rules, 1, &norm->plan[k], &n,
 				    &why);
-	norm->refused = rc == RFL_EUNSUPPORTED;
-	return norm->refused ? RFL_OK : rfl_err_pass(err, &why);
+	norm->refused = rc != RFL_OK;
 }
 
-enum rfl_rc rfl_cuda__make_norms(struct rfl_session *s, struct rfl_err *err)
+void rfl_cuda__make_norms(struct rfl_session *s)
 {
 	const struct rfl_plan *const plan = s->plan;
 	const bool wanted = s->b->benchmark && plan->setup.training && !plan->setup.frozen;
-	enum rfl_rc rc = RFL_OK;
 
 	s->norms = rfl_alloc_array((size_t)plan->nsteps, sizeof(*s->norms));
 	for (int i = 0; i < plan->nsteps; i++)
 		s->tasks[i].norm = -1;
-	for (int i = 0; i < plan->nforward && wanted && rc == RFL_OK; i++) {
+	for (int i = 0; i < plan->nforward && wanted; i++) {
 		const int back = plan->steps[i].op == RFL_PLAN_NORM ? backward_of(plan, i) : -1;
 		struct norm *const norm = &s->norms[s->nnorms];
 		int k = 0;
@@ -61,12 +58,11 @@ enum rfl_rc rfl_cuda__make_norms(struct rfl_session *s, struct rfl_err *err)
 			k++;
 		if (k == s->nnorms) {
 			s->nnorms++;
-			rc = make_plans(s, norm, err);
+			make_plans(s, norm);
 		}
 		if (!s->norms[k].refused)
 			s->tasks[i].norm = s->tasks[back].norm = k;
 	}
-	return rc;
 }
 
 void rfl_cuda__free_norms(struct rfl_session *s)
@@ -79,53 +75,42 @@ void rfl_cuda__free_norms(struct rfl_session *s)
 	free(s->norms);
 }
 
-/* The time of both directions, in ms: the shortest of some trials. */
-static enum rfl_rc time_of(struct rfl_session *s, const struct norm *norm, float *ret,
-			   struct rfl_err *err)
-{
-	const struct rfl_backend *const b = s->b;
-	struct rfl_cuda_event *const ends[] = { b->staged[0].ready, b->staged[0].used };
-	const struct rfl_session_call none = { .batch = NULL };
-	enum rfl_rc rc = RFL_OK;
-	float ms = 0;
+struct trial {
+	struct rfl_session *s;
+	const struct norm *norm;
+};
 
-	for (int i = 0; i < TRIALS && rc == RFL_OK; i++) {
-		rc = RFL_CUDA_CALL(b->cuda, event_record, err, ends[0], b->stream);
-		for (int k = 0; k < 2 && rc == RFL_OK; k++)
-			rc = rfl_cuda__run(s, norm->step[k], &none, err);
-		if (rc == RFL_OK)
-			rc = RFL_CUDA_CALL(b->cuda, event_record, err, ends[1], b->stream);
-		if (rc == RFL_OK)
-			rc = RFL_CUDA_CALL(b->cuda, event_synchronize, err, ends[1]);
-		if (rc == RFL_OK)
-			rc = RFL_CUDA_CALL(b->cuda, event_elapsed, err, &ms, ends[0], ends[1]);
-		if (i == 0 || ms < *ret)
-			*ret = ms;
-	}
-	return rc;
+/* Both directions. */
+static enum rfl_rc run_trial(void *ctx, struct rfl_err *err)
+{
+	const struct trial *t = ctx;
+	const enum rfl_rc rc = rfl_cuda__run(t->s, t->norm->step[0], NULL, err);
+
+	return rc == RFL_OK ? rfl_cuda__run(t->s, t->norm->step[1], NULL, err) : rc;
 }
 
 enum rfl_rc rfl_cuda__time_norms(struct rfl_session *s, struct rfl_err *err)
 {
 	struct rfl_backend *const b = s->b;
+	struct rfl_err ignored = RFL_ERR_INIT;
 	rfl_cuda_address saved = 0; /* the trials change running statistics */
-	float ours = 0, theirs = 0;
+	float ours, theirs;
 	enum rfl_rc rc = RFL_OK;
 
-	if (s->nnorms == 0)
-		return RFL_OK;
-	rc = rfl_cuda__alloc(b, 4 * b->floats, "timing batch norm", &saved, err);
-	if (rc == RFL_OK)
-		rc = QUEUE(b, copy, err, saved, b->part[RFL_PART_VALUE], 4 * b->floats, b->stream);
+	if (s->nnorms == 0 ||
+	    rfl_cuda__alloc(b, 4 * b->floats, "timing batch norm", &saved, &ignored) != RFL_OK)
+		return RFL_OK; /* then our kernels are used */
+	rc = QUEUE(b, copy, err, saved, b->part[RFL_PART_VALUE], 4 * b->floats, b->stream);
 	for (int i = 0; i < s->nnorms && rc == RFL_OK; i++) {
 		struct norm *const norm = &s->norms[i];
+		struct trial trial = { s, norm };
 
 		if (norm->refused)
 			continue;
-		rc = time_of(s, norm, &ours, err);
+		rc = rfl_cuda__time(b, run_trial, &trial, &ours, err);
 		norm->used = true;
-		if (rc == RFL_OK)
-			rc = time_of(s, norm, &theirs, err);
+		if (rfl_cuda__time(b, run_trial, &trial, &theirs, &ignored) != RFL_OK)
+			theirs = INFINITY;
 		norm->used = theirs < ours;
 	}
 	if (rc == RFL_OK)

@@ -46,7 +46,7 @@ static enum rfl_rc upload(struct rfl_backend *b, const struct rfl_batch *batch, 
 	s->filled = false;
 	if (rc == RFL_OK)
 		rc = grow(b, &s->labels, &s->bytes[1], labels, err);
-	if (rc == RFL_OK && s->batch.n > 0) /* it may still be read */
+	if (rc == RFL_OK) /* it may still be read */
 		rc = QUEUE(b, wait, err, stream, s->used, 0);
 	if (rc == RFL_OK)
 		rc = RFL_CUDA_CALL(b->cuda, send, err, s->images, (const void *)batch->images,
@@ -92,7 +92,9 @@ enum rfl_rc rfl_cuda__take_batch(struct rfl_backend *b, const struct rfl_batch *
 		.area = dim[1] * dim[2],
 		.y = y,
 	};
-	struct staged *s = &b->staged[holds(&b->staged[0], batch) ? 0 : 1];
+	struct staged *s =
+		&b->staged[holds(&b->staged[b->last_staged], batch) ? b->last_staged
+								    : 1 - b->last_staged];
 	enum rfl_rc rc = RFL_OK;
 
 	if (!holds(s, batch)) {
@@ -114,8 +116,9 @@ enum rfl_rc rfl_cuda__take_batch(struct rfl_backend *b, const struct rfl_batch *
 		rc = QUEUE(b, copy, err, b->labels, s->labels, 8 * (size_t)batch->n, b->stream);
 	if (rc == RFL_OK)
 		rc = RFL_CUDA_CALL(b->cuda, event_record, err, s->used, b->stream);
-	if (batch->id == 0)
-		s->filled = false; /* the next batch may be another at the same place */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(b->staged) && batch->id == 0; i++)
+		if (b->staged[i].batch.id == 0) /* the next may be another at the same place */
+			b->staged[i].filled = false;
 	return rc;
 }
 
@@ -170,6 +173,26 @@ enum rfl_rc rfl_backend_elapsed(struct rfl_backend *b, int64_t from, int64_t to,
 	return rc;
 }
 
+enum rfl_rc rfl_cuda__time(const struct rfl_backend *b,
+			   enum rfl_rc (*work)(void *ctx, struct rfl_err *err), void *ctx,
+			   float *ret, struct rfl_err *err)
+{
+	enum { TIMES = 8 }; /* so that the device waits for nothing but the first */
+	enum rfl_rc rc = work(ctx, err);
+
+	if (rc == RFL_OK)
+		rc = RFL_CUDA_CALL(b->cuda, event_record, err, b->ends[0], b->stream);
+	for (int i = 0; i < TIMES && rc == RFL_OK; i++)
+		rc = work(ctx, err);
+	if (rc == RFL_OK)
+		rc = RFL_CUDA_CALL(b->cuda, event_record, err, b->ends[1], b->stream);
+	if (rc == RFL_OK)
+		rc = RFL_CUDA_CALL(b->cuda, event_synchronize, err, b->ends[1]);
+	return rc == RFL_OK
+		       ? RFL_CUDA_CALL(b->cuda, event_elapsed, err, ret, b->ends[0], b->ends[1])
+		       : rc;
+}
+
 /* ---- recordings ---- */
 
 static void forget(struct rfl_backend *b)
@@ -218,6 +241,9 @@ void rfl_cuda__close_queue(struct rfl_backend *b)
 		if (s->used)
 			(void)b->cuda->calls.event_destroy(s->used);
 	}
+	for (int i = 0; i < 2; i++)
+		if (b->ends[i])
+			(void)b->cuda->calls.event_destroy(b->ends[i]);
 	if (b->copies)
 		(void)b->queue.destroy(b->copies);
 	if (b->stream)
@@ -250,12 +276,6 @@ static enum rfl_rc get_state(struct rfl_backend *b, struct rfl_kernel_state *ret
 	return rfl_cuda__fetch(b, ret, b->state, sizeof(*ret), err);
 }
 
-static enum rfl_rc put_state(struct rfl_backend *b, const struct rfl_kernel_state *state,
-			     struct rfl_err *err)
-{
-	return RFL_CUDA_CALL(b->cuda, copy_to_device, err, b->state, state, sizeof(*state));
-}
-
 static enum rfl_rc scaling(struct rfl_backend *b, struct rfl_loss_scaling *ret, struct rfl_err *err)
 {
 	struct rfl_kernel_state state = { .scale = 1 };
@@ -284,7 +304,9 @@ static enum rfl_rc visit_state(struct rfl_backend *b, bool load, rfl_engine_stat
 		rc = fn("scaling.good", &state.good, sizeof(state.good), ctx, err);
 	if (rc == RFL_OK)
 		rc = fn("scaling.skipped", &state.skipped, sizeof(state.skipped), ctx, err);
-	return rc == RFL_OK && load ? put_state(b, &state, err) : rc;
+	if (load)
+		b->restart_scaling = false;
+	return rc == RFL_OK && load ? rfl_cuda__send(b, b->state, &state, sizeof(state), err) : rc;
 }
 
 enum rfl_rc rfl_backend_totals(struct rfl_backend *b, bool restart, struct rfl_totals *ret,
@@ -299,7 +321,8 @@ enum rfl_rc rfl_backend_totals(struct rfl_backend *b, bool restart, struct rfl_t
 					       .loss = state.score_loss } };
 	state.score_rows = state.score_correct = 0;
 	state.score_loss = 0;
-	return rc == RFL_OK && restart ? put_state(b, &state, err) : rc;
+	return rc == RFL_OK && restart ? rfl_cuda__send(b, b->state, &state, sizeof(state), err)
+				       : rc;
 }
 
 static const struct rfl_backend_queue queue = {

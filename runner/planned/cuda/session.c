@@ -7,8 +7,8 @@
 #include "complexity/op.h"
 #include "runner/planned/cuda/backend.h"
 
-/* Candidates that --cudnn-benchmark times, and how often each. */
-enum { CANDIDATES = 8, TRIALS = 3 };
+/* Candidates that --cudnn-benchmark times. */
+enum { CANDIDATES = 8 };
 
 /* ---- making a session ---- */
 
@@ -37,72 +37,59 @@ static bool same(const struct rfl_conv *a, const struct rfl_conv *b)
 		      offsetof(struct rfl_conv, bias) - offsetof(struct rfl_conv, batch)) == 0;
 }
 
-/* The time of a plan on the device, with memory of its own; NaN: it fails. */
-static double time_of(const struct rfl_backend *b, const struct rfl_conv_plan *plan,
-		      const rfl_cuda_address memory[4])
+/* A plan with memory of its own. */
+struct trial {
+	const struct rfl_backend *b;
+	const struct rfl_conv_plan *plan;
+	rfl_cuda_address memory[4];
+};
+
+static enum rfl_rc run_trial(void *ctx, struct rfl_err *err)
 {
-	struct rfl_cuda_event *ends[2] = { b->staged[0].ready, b->staged[0].used };
-	struct rfl_err ignored = RFL_ERR_INIT;
-	float ms = 0, best = NAN;
+	const struct trial *t = ctx;
 
-	for (int i = 0; i < TRIALS; i++) {
-		enum rfl_rc rc = RFL_CUDA_CALL(b->cuda, event_record, &ignored, ends[0], b->stream);
-
-		if (rc == RFL_OK)
-			rc = rfl_conv_run(b->cudnn, plan, rfl_cuda__pointer(memory[0]),
-					  rfl_cuda__pointer(memory[1]),
-					  rfl_cuda__pointer(memory[2]), NULL,
-					  rfl_cuda__pointer(memory[3]), &ignored);
-		if (rc == RFL_OK)
-			rc = RFL_CUDA_CALL(b->cuda, event_record, &ignored, ends[1], b->stream);
-		if (rc == RFL_OK)
-			rc = RFL_CUDA_CALL(b->cuda, event_synchronize, &ignored, ends[1]);
-		if (rc == RFL_OK)
-			rc = RFL_CUDA_CALL(b->cuda, event_elapsed, &ignored, &ms, ends[0], ends[1]);
-		if (rc != RFL_OK)
-			return (double)NAN;
-		best = !(ms >= best) ? ms : best;
-	}
-	return (double)best;
+	return rfl_conv_run(t->b->cudnn, t->plan, rfl_cuda__pointer(t->memory[0]),
+			    rfl_cuda__pointer(t->memory[1]), rfl_cuda__pointer(t->memory[2]), NULL,
+			    rfl_cuda__pointer(t->memory[3]), err);
 }
 
-/* Move the fastest of the plans to the front. */
-static enum rfl_rc choose_fastest(const struct rfl_backend *b, const struct rfl_conv *c,
-				  struct rfl_conv_plan *plans, int n, struct rfl_err *err)
+/* Move the fastest of the plans to the front. Without memory for that, the first stays. */
+static void choose_fastest(const struct rfl_backend *b, const struct rfl_conv *c,
+			   struct rfl_conv_plan *plans, int n)
 {
 	const int64_t size = rfl_cuda__size(b->type);
-	int64_t bytes[] = {
+	int64_t bytes[4] = {
 		size * c->batch * c->channels[0] * c->in[0] * c->in[1],
 		size * c->channels[1] * c->channels[0] / c->groups * c->kernel[0] * c->kernel[1],
 		size * c->batch * c->channels[1] * c->out[0] * c->out[1],
 		0,
 	};
-	rfl_cuda_address memory[4] = { 0 };
-	double best = INFINITY;
+	struct trial trial = { .b = b };
+	struct rfl_err ignored = RFL_ERR_INIT;
+	float best = INFINITY, ms;
 	enum rfl_rc rc = RFL_OK;
 	int fastest = 0;
 
 	for (int i = 0; i < n; i++)
 		bytes[3] = plans[i].workspace > bytes[3] ? plans[i].workspace : bytes[3];
 	for (int i = 0; i < 4 && rc == RFL_OK; i++)
-		rc = rfl_cuda__alloc(b, (size_t)bytes[i], "timing cuDNN's plans", &memory[i], err);
+		rc = rfl_cuda__alloc(b, (size_t)bytes[i], "timing cuDNN's plans", &trial.memory[i],
+				     &ignored);
 	for (int i = 0; i < n && rc == RFL_OK; i++) {
-		const double time = time_of(b, &plans[i], memory);
-
-		if (time < best) {
-			best = time;
+		trial.plan = &plans[i];
+		if (rfl_cuda__time(b, run_trial, &trial, &ms, &ignored) == RFL_OK && ms < best) {
+			best = ms;
 			fastest = i;
 		}
 	}
 	for (int i = 0; i < 4; i++)
-		rfl_cuda__free(b, &memory[i]);
+		rfl_cuda__free(b, &trial.memory[i]);
 	if (fastest > 0) {
 		const struct rfl_conv_plan first = plans[0];
 
 		plans[0] = plans[fastest];
 		plans[fastest] = first;
 	}
-	return rc;
 }
 
 /* Make the plan of a convolution. */
@@ -120,34 +107,40 @@ static enum rfl_rc make_plan(const struct rfl_backend *b, struct made *m, struct
 		rc = rfl_conv_plans(b->cudnn, &m->conv, &rules, 1, plans, &n, &why);
 		m->fused = rc == RFL_OK;
 	}
-	if (rc == RFL_EUNSUPPORTED)
+	if (rc != RFL_OK)
 		rc = rfl_conv_plans(b->cudnn, &plain, &rules, b->benchmark ? CANDIDATES : 1, plans,
 				    &n, err);
-	if (rc == RFL_OK && n > 1)
-		rc = choose_fastest(b, &plain, plans, n, err);
-	for (int i = rc == RFL_OK; i < n; i++)
+	if (rc != RFL_OK)
+		return rc;
+	if (n > 1)
+		choose_fastest(b, &plain, plans, n);
+	for (int i = 1; i < n; i++)
 		(void)b->cudnn->calls.descriptor_destroy(plans[i].plan);
 	m->plan = plans[0];
-	return rc;
+	return RFL_OK;
 }
 
+/* The plan of a step, made once per kind of convolution. */
 static enum rfl_rc make_conv(struct rfl_session *s, int step, struct rfl_err *err)
 {
+	struct rfl_backend *const b = s->b;
 	struct task *t = &s->tasks[step];
-	struct made *m = &s->made[s->nmade];
+	struct made *m;
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc = RFL_OK;
 	size_t i = 0;
 
+	rfl_reserve(&b->made, &b->made_cap, b->nmade + 1);
+	m = &b->made[b->nmade];
 	*m = (struct made){ .conv = rfl_conv_of(s->plan, step) };
-	while (i < s->nmade && !same(&s->made[i].conv, &m->conv))
+	while (i < b->nmade && !same(&b->made[i].conv, &m->conv))
 		i++;
-	if (i == s->nmade) {
-		rc = make_plan(s->b, m, &why);
-		s->nmade += rc == RFL_OK;
+	if (i == b->nmade) {
+		rc = make_plan(b, m, &why);
+		b->nmade += rc == RFL_OK;
 	}
-	t->conv = s->made[i].plan;
-	t->fused = s->made[i].fused;
+	t->conv = b->made[i].plan;
+	t->fused = b->made[i].fused;
 	return named(s, s->plan->steps[step].node, rc, &why, err);
 }
 
@@ -183,10 +176,9 @@ enum rfl_rc rfl_session_new(struct rfl_backend *b, struct rfl_plan *take, struct
 
 	*s = (struct rfl_session){ .b = b, .plan = take };
 	s->tasks = rfl_alloc_array((size_t)take->nsteps, sizeof(*s->tasks));
-	s->made = rfl_alloc_array((size_t)take->nsteps, sizeof(*s->made));
 	s->has_gradient = rfl_alloc_array((size_t)b->net->nparams, sizeof(*s->has_gradient));
 	note_gradients(s);
-	rc = rfl_cuda__make_norms(s, err);
+	rfl_cuda__make_norms(s);
 	for (int i = 0; i < take->nsteps && rc == RFL_OK; i++) {
 		if (is_conv(&take->steps[i]))
 			rc = make_conv(s, i, err);
@@ -214,13 +206,10 @@ void rfl_session_free(struct rfl_session *s)
 	if (!s)
 		return;
 	(void)s->b->queue.synchronize(s->b->stream);
-	for (size_t i = 0; i < s->nmade; i++)
-		(void)s->b->cudnn->calls.descriptor_destroy(s->made[i].plan.plan);
 	rfl_cuda__free_norms(s);
 	rfl_cuda__free(s->b, &s->block);
 	rfl_plan_free(s->plan);
 	free(s->tasks);
-	free(s->made);
 	free(s->has_gradient);
 	free(s);
 }
@@ -246,21 +235,24 @@ enum rfl_rc rfl_session_wait(struct rfl_session *s, struct rfl_err *err)
 	return QUEUE(s->b, synchronize, err, s->b->stream);
 }
 
-void rfl_session_scale_loss(struct rfl_session *s, double weight)
+/* The last loss is computed again, because 16 bits may overflow before they are multiplied. */
+enum rfl_rc rfl_session_scale_loss(struct rfl_session *s, double weight, struct rfl_err *err)
 {
-	struct rfl_err ignored = RFL_ERR_INIT;
+	const int last = s->plan->nforward - 1;
+	enum rfl_rc rc = weight == 1 ? RFL_OK : rfl_cuda__run_loss(s, last, weight, err);
 
-	for (int i = 0; i < s->plan->nforward && weight != 1; i++) {
+	for (int i = 0; i < last && weight != 1 && rc == RFL_OK; i++) {
 		const struct rfl_plan_step *at = &s->plan->steps[i];
 		void *dx = rfl_cuda__data(s, at, RFL_PLAN_DX);
 
 		if (at->op == RFL_PLAN_LOSS)
-			(void)LAUNCH(s->b, &ignored, elements,
-				     .n = rfl_plan_size(s->plan, at, RFL_PLAN_DX) /
-					  rfl_cuda__size(s->b->type),
-				     .type = s->b->type, .op = RFL_E_AFFINE, .a = dx, .y = dx,
-				     .scale = (float)weight);
+			rc = LAUNCH(s->b, err, elements,
+				    .n = rfl_plan_size(s->plan, at, RFL_PLAN_DX) /
+					 rfl_cuda__size(s->b->type),
+				    .type = s->b->type, .op = RFL_E_AFFINE, .a = dx, .y = dx,
+				    .scale = (float)weight);
 	}
+	return rc;
 }
 
 enum rfl_rc rfl_session_output(struct rfl_session *s, int node, float *out, struct rfl_err *err)
@@ -350,10 +342,12 @@ enum rfl_rc rfl_session_gradient(struct rfl_session *s, int param, bool summed, 
 			     err);
 	if (rc == RFL_OK)
 		rc = rfl_cuda__fetch(b, &state, b->state, sizeof(state), err);
+	if (rc != RFL_OK)
+		return rc;
 	for (size_t i = 0; i < n; i++)
 		there[i] /= state.scale;
 	rfl_cuda__reorder(b->net, param, false, there, out);
-	return rc;
+	return RFL_OK;
 }
 
 /* Decide whether and with which factors the update happens. */
@@ -362,12 +356,11 @@ static enum rfl_rc decide(struct rfl_session *s, const struct rfl_optimizer *o,
 {
 	const struct rfl_backend *b = s->b;
 	const bool scaling = b->type == RFL_VALUE_F16, look = scaling || o->grad_clip > 0;
-	size_t first, n;
 	int64_t chunks = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	/* one run of all: what has no gradient is zero since the block was made */
-	if (look && next_run(s, &(int){ 0 }, &first, &n)) {
+	if (look) {
 		double *const partials = rfl_cuda__pointer(b->partials);
 
 		chunks = FOLDED;

@@ -156,8 +156,7 @@ void rfl_cuda__ask(struct rfl_session *s, int step)
 
 /* ---- convolution and linear ---- */
 
-static enum rfl_rc weighted(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			    struct rfl_err *err)
+static enum rfl_rc weighted(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const struct task *const t = &s->tasks[step];
@@ -168,7 +167,6 @@ static enum rfl_rc weighted(struct rfl_session *s, int step, const struct rfl_se
 	int64_t rows, columns;
 	enum rfl_rc rc;
 
-	(void)call;
 	rfl_plan_matrix(s->plan, at->node, &rows, &columns);
 	if (at->pass == RFL_PLAN_DGRAD)
 		return rfl_conv_run(s->b->cudnn, &t->conv, data(s, at, RFL_PLAN_DX),
@@ -181,8 +179,7 @@ static enum rfl_rc weighted(struct rfl_session *s, int step, const struct rfl_se
 		      .activation = at->activation, .columns = columns, .bias = bias, .y = y);
 }
 
-static enum rfl_rc weighted_gradient(struct rfl_session *s, int step,
-				     const struct rfl_session_call *call, struct rfl_err *err)
+static enum rfl_rc weighted_gradient(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const struct task *const t = &s->tasks[step];
@@ -194,7 +191,6 @@ static enum rfl_rc weighted_gradient(struct rfl_session *s, int step,
 	int64_t rows, columns, chunks = t->chunks;
 	enum rfl_rc rc;
 
-	(void)call;
 	rfl_plan_matrix(s->plan, at->node, &rows, &columns);
 	rc = rfl_conv_run(b->cudnn, &t->conv, data(s, at, RFL_PLAN_X), narrow ? narrow : gradient,
 			  dy, NULL, scratch(s, step, t->workspace), err);
@@ -213,11 +209,10 @@ static enum rfl_rc weighted_gradient(struct rfl_session *s, int step,
 	return rc;
 }
 
-static enum rfl_rc run_weighted(struct rfl_session *s, int step,
-				const struct rfl_session_call *call, struct rfl_err *err)
+static enum rfl_rc run_weighted(struct rfl_session *s, int step, struct rfl_err *err)
 {
-	return s->plan->steps[step].pass == RFL_PLAN_WGRAD ? weighted_gradient(s, step, call, err)
-							   : weighted(s, step, call, err);
+	return s->plan->steps[step].pass == RFL_PLAN_WGRAD ? weighted_gradient(s, step, err)
+							   : weighted(s, step, err);
 }
 
 /* ---- batch norm ---- */
@@ -306,10 +301,8 @@ static enum rfl_rc norm_backward(struct rfl_session *s, int step, struct rfl_err
 	return rc;
 }
 
-static enum rfl_rc run_norm(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			    struct rfl_err *err)
+static enum rfl_rc run_norm(struct rfl_session *s, int step, struct rfl_err *err)
 {
-	(void)call;
 	if (s->tasks[step].norm >= 0 && s->norms[s->tasks[step].norm].used)
 		return rfl_cuda__run_norm(s, step, err);
 	return s->plan->steps[step].pass == RFL_PLAN_FORWARD ? norm_forward(s, step, err)
@@ -341,8 +334,7 @@ static struct rfl_kernel_window window_of(const struct rfl_session *s,
 	return w;
 }
 
-static enum rfl_rc run_pool(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			    struct rfl_err *err)
+static enum rfl_rc run_pool(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const bool forward = at->pass == RFL_PLAN_FORWARD,
@@ -354,7 +346,6 @@ static enum rfl_rc run_pool(struct rfl_session *s, int step, const struct rfl_se
 	const void *const x = data(s, at, RFL_PLAN_X), *const dy = data(s, at, RFL_PLAN_DY);
 	void *const y = data(s, at, RFL_PLAN_Y), *const dx = data(s, at, RFL_PLAN_DX);
 
-	(void)call;
 	if (forward && maximum)
 		return LAUNCH(s->b, err, max_pool, .n = n, .type = type, .window = w, .x = x,
 			      .y = y, .places = places);
@@ -403,8 +394,7 @@ static enum rfl_rc elements(const struct rfl_session *s, enum rfl_element_op op,
 		      .y = y);
 }
 
-static enum rfl_rc run_activation(struct rfl_session *s, int step,
-				  const struct rfl_session_call *call, struct rfl_err *err)
+static enum rfl_rc run_activation(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const bool forward = at->pass == RFL_PLAN_FORWARD;
@@ -415,7 +405,6 @@ static enum rfl_rc run_activation(struct rfl_session *s, int step,
 	const int64_t n = count(s, at, forward ? RFL_PLAN_Y : RFL_PLAN_DX);
 	enum rfl_element_op op = element_op(node);
 
-	(void)call;
 	if (node->op == RFL_OP_AFFINE)
 		return LAUNCH(s->b, err, elements, .n = n, .type = s->b->type, .op = op,
 			      .a = forward ? x : dy, .y = y,
@@ -429,14 +418,12 @@ static enum rfl_rc run_activation(struct rfl_session *s, int step,
 			err);
 }
 
-static enum rfl_rc run_add(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			   struct rfl_err *err)
+static enum rfl_rc run_add(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const bool forward = at->pass == RFL_PLAN_FORWARD;
 	const enum rfl_plan_slot to = forward ? RFL_PLAN_Y : RFL_PLAN_DX;
 
-	(void)call;
 	return elements(s, RFL_E_ADD, count(s, at, to),
 			data(s, at, forward ? RFL_PLAN_X : RFL_PLAN_DY),
 			data(s, at, forward ? RFL_PLAN_OTHER : RFL_PLAN_DY2), data(s, at, to), err);
@@ -449,8 +436,7 @@ static enum rfl_rc scale_rows(const struct rfl_session *s, int64_t n, int64_t ro
 		      .columns = columns, .x = x, .factor = factor, .y = y);
 }
 
-static enum rfl_rc run_multiply(struct rfl_session *s, int step,
-				const struct rfl_session_call *call, struct rfl_err *err)
+static enum rfl_rc run_multiply(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const int64_t n = count(s, at, RFL_PLAN_X), samples = s->plan->setup.batch,
@@ -463,7 +449,6 @@ static enum rfl_rc run_multiply(struct rfl_session *s, int step,
 		    *const dother = data(s, at, RFL_PLAN_DOTHER);
 	enum rfl_rc rc = RFL_OK;
 
-	(void)call;
 	if (at->pass == RFL_PLAN_FORWARD)
 		return equal ? elements(s, RFL_E_MULTIPLY, n, x, other, y, err)
 			     : scale_rows(s, n, rows, columns, x, other, y, err);
@@ -481,8 +466,7 @@ static enum rfl_rc run_multiply(struct rfl_session *s, int step,
 
 /* ---- copies ---- */
 
-static enum rfl_rc run_columns(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			       struct rfl_err *err)
+static enum rfl_rc run_columns(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const bool forward = at->pass == RFL_PLAN_FORWARD;
@@ -492,7 +476,6 @@ static enum rfl_rc run_columns(struct rfl_session *s, int step, const struct rfl
 	int64_t rows, columns;
 	enum rfl_rc rc = RFL_OK;
 
-	(void)call;
 	rfl_plan_matrix(s->plan, at->node, &rows, &columns);
 	if (at->zero)
 		rc = QUEUE(s->b, fill, err, (rfl_cuda_address)(uintptr_t)y, 0,
@@ -506,14 +489,12 @@ static enum rfl_rc run_columns(struct rfl_session *s, int step, const struct rfl
 	return rc;
 }
 
-static enum rfl_rc run_shuffle(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			       struct rfl_err *err)
+static enum rfl_rc run_shuffle(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const bool forward = at->pass == RFL_PLAN_FORWARD;
 	int64_t rows, columns;
 
-	(void)call;
 	rfl_plan_matrix(s->plan, at->last, &rows, &columns);
 	return LAUNCH(s->b, err, shuffle, .n = rows * columns, .type = s->b->type,
 		      .columns = columns, .groups = at->groups,
@@ -521,8 +502,7 @@ static enum rfl_rc run_shuffle(struct rfl_session *s, int step, const struct rfl
 		      .y = data(s, at, forward ? RFL_PLAN_Y : RFL_PLAN_DX));
 }
 
-static enum rfl_rc run_dropout(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			       struct rfl_err *err)
+static enum rfl_rc run_dropout(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	const bool forward = at->pass == RFL_PLAN_FORWARD;
@@ -531,7 +511,6 @@ static enum rfl_rc run_dropout(struct rfl_session *s, int step, const struct rfl
 	const int64_t n = count(s, at, forward ? RFL_PLAN_Y : RFL_PLAN_DX);
 	uint8_t *const mask = data(s, at, RFL_PLAN_MASK);
 
-	(void)call;
 	if (forward)
 		return LAUNCH(s->b, err, dropout, .n = n, .type = s->b->type, .each = n / units,
 			      .probability = probability,
@@ -559,53 +538,69 @@ static enum rfl_rc run_input(struct rfl_session *s, int step, const struct rfl_s
 	b->stale = b->stale && rc != RFL_OK;
 	if (rc == RFL_OK)
 		rc = LAUNCH(b, err, begin, .n = 1, .counter = call->counter,
-			    .attempts = call->update - 1, .state = rfl_cuda__pointer(b->state));
+			    .attempts = call->update - 1,
+			    .scale = b->restart_scaling && b->type == RFL_VALUE_F16 ? FIRST_SCALE
+										    : 0,
+			    .state = rfl_cuda__pointer(b->state));
+	b->restart_scaling = b->restart_scaling && rc != RFL_OK;
 	return rc == RFL_OK ? rfl_cuda__take_batch(b, call->batch,
 						   data(s, &s->plan->steps[step], RFL_PLAN_Y), err)
 			    : rc;
 }
 
-static enum rfl_rc run_loss(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			    struct rfl_err *err)
+/* Whether each row is correct, after the losses of all rows. */
+static uint8_t *correct_of(const struct rfl_backend *b)
+{
+	return rfl_cuda__pointer(b->losses + 4 * (rfl_cuda_address)b->max_batch);
+}
+
+enum rfl_rc rfl_cuda__run_loss(struct rfl_session *s, int step, double weight, struct rfl_err *err)
 {
 	const struct rfl_plan_step *const at = &s->plan->steps[step];
 	struct rfl_backend *const b = s->b;
-	const int64_t rows = s->plan->setup.batch;
-	float *const losses = rfl_cuda__pointer(b->losses);
-	uint8_t *const correct = rfl_cuda__pointer(b->losses + 4 * (rfl_cuda_address)b->max_batch);
-	bool first = true;
-	enum rfl_rc rc;
 
-	(void)call;
+	return LAUNCH(b, err, loss, .n = s->plan->setup.batch, .type = b->type,
+		      .classes = s->plan->net->classes, .logits = data(s, at, RFL_PLAN_X),
+		      .labels = rfl_cuda__pointer(b->labels), .weight = at->weight * weight,
+		      .state = rfl_cuda__pointer(b->state), .gradient = data(s, at, RFL_PLAN_DX),
+		      .losses = rfl_cuda__pointer(b->losses), .correct = correct_of(b));
+}
+
+static enum rfl_rc run_loss(struct rfl_session *s, int step, struct rfl_err *err)
+{
+	const struct rfl_plan_step *const at = &s->plan->steps[step];
+	struct rfl_backend *const b = s->b;
+	enum rfl_rc rc = rfl_cuda__run_loss(s, step, 1, err);
+	bool first = true;
+
 	for (int i = 0; i < step; i++)
 		first &= s->plan->steps[i].op != RFL_PLAN_LOSS;
-	rc = LAUNCH(b, err, loss, .n = rows, .type = b->type, .classes = s->plan->net->classes,
-		    .logits = data(s, at, RFL_PLAN_X), .labels = rfl_cuda__pointer(b->labels),
-		    .weight = at->weight, .state = rfl_cuda__pointer(b->state),
-		    .gradient = data(s, at, RFL_PLAN_DX), .losses = losses, .correct = correct);
 	if (rc == RFL_OK)
-		rc = LAUNCH(b, err, totals, .n = 1, .rows = rows, .weight = at->weight,
-			    .first = first, .last = step == s->plan->nforward - 1, .losses = losses,
-			    .correct = correct, .state = rfl_cuda__pointer(b->state));
+		rc = LAUNCH(b, err, totals, .n = 1, .rows = s->plan->setup.batch,
+			    .weight = at->weight, .first = first,
+			    .last = step == s->plan->nforward - 1,
+			    .losses = rfl_cuda__pointer(b->losses), .correct = correct_of(b),
+			    .state = rfl_cuda__pointer(b->state));
 	return rc;
 }
 
 /* ---- the table ---- */
 
-typedef enum rfl_rc run_fn(struct rfl_session *s, int step, const struct rfl_session_call *call,
-			   struct rfl_err *err);
+typedef enum rfl_rc run_fn(struct rfl_session *s, int step, struct rfl_err *err);
 
 static run_fn *const operations[RFL_PLAN_OP_COUNT] = {
-	[RFL_PLAN_INPUT] = run_input,           [RFL_PLAN_CONV] = run_weighted,
-	[RFL_PLAN_LINEAR] = run_weighted,       [RFL_PLAN_NORM] = run_norm,
-	[RFL_PLAN_ACTIVATION] = run_activation, [RFL_PLAN_ADD] = run_add,
-	[RFL_PLAN_MULTIPLY] = run_multiply,     [RFL_PLAN_POOL] = run_pool,
-	[RFL_PLAN_COLUMNS] = run_columns,       [RFL_PLAN_SHUFFLE] = run_shuffle,
-	[RFL_PLAN_DROPOUT] = run_dropout,       [RFL_PLAN_LOSS] = run_loss,
+	[RFL_PLAN_CONV] = run_weighted,   [RFL_PLAN_LINEAR] = run_weighted,
+	[RFL_PLAN_NORM] = run_norm,       [RFL_PLAN_ACTIVATION] = run_activation,
+	[RFL_PLAN_ADD] = run_add,         [RFL_PLAN_MULTIPLY] = run_multiply,
+	[RFL_PLAN_POOL] = run_pool,       [RFL_PLAN_COLUMNS] = run_columns,
+	[RFL_PLAN_SHUFFLE] = run_shuffle, [RFL_PLAN_DROPOUT] = run_dropout,
+	[RFL_PLAN_LOSS] = run_loss,
 };
 
 enum rfl_rc rfl_cuda__run(struct rfl_session *s, int step, const struct rfl_session_call *call,
 			  struct rfl_err *err)
 {
-	return operations[s->plan->steps[step].op](s, step, call, err);
+	const enum rfl_plan_op op = s->plan->steps[step].op;
+
+	return op == RFL_PLAN_INPUT ? run_input(s, step, call, err) : operations[op](s, step, err);
 }

@@ -381,8 +381,9 @@ enum rfl_rc rfl_session_wait(struct rfl_session *s, struct rfl_err *err)
 	return rfl_dnnl__check(dnnl_stream_wait(s->b->stream), s->plan->net, -1, "wait", err);
 }
 
-void rfl_session_scale_loss(struct rfl_session *s, double weight)
+enum rfl_rc rfl_session_scale_loss(struct rfl_session *s, double weight, struct rfl_err *err)
 {
+	(void)err;
 	for (int i = 0; i < s->plan->nforward && weight != 1; i++) {
 		const struct rfl_plan_step *step = &s->plan->steps[i];
 		char *dx = address(s, step, RFL_PLAN_DX);
@@ -393,6 +394,7 @@ void rfl_session_scale_loss(struct rfl_session *s, double weight)
 						(int64_t)rfl_host_size(s->b->type),
 					dx, (float)weight, 0.0F, dx);
 	}
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_session_output(struct rfl_session *s, int node, float *out, struct rfl_err *err)
