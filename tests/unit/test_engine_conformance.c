@@ -946,6 +946,7 @@ static void resets(struct rig *r, const struct rfl_optimizer *o)
 	if (r->precision == RFL_PRECISION_FP16)
 		assert_true(scaling.scale == 65536 && scaling.skipped == 0);
 	uploads_again(r);
+	uploads_again(r); /* after an odd number of copies */
 }
 
 static void expect_score(struct rig *r)
