@@ -118,7 +118,7 @@ enum rfl_element_op {
 	RFL_E_GELU_TANH,
 	RFL_E_HARD_SIGMOID,
 	RFL_E_HARD_SWISH,
-	/** of the gradients, in the same order; those of SIGMOID and TANH from y, not x */
+	/** of the gradients, in the same order; SIGMOID and TANH from y, not x */
 	RFL_E_RELU_GRADIENT,
 	RFL_E_RELU6_GRADIENT,
 	RFL_E_SIGMOID_GRADIENT,

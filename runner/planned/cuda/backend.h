@@ -9,8 +9,7 @@
 /* The largest workspace of a convolution. */
 #define MAX_WORKSPACE ((int64_t)1 << 30)
 
-/* Threads that add squares; and sums that remain after folding those of many threads, which one
- * thread then adds. */
+/* Threads that add squares; and sums that remain after folding, which one thread then adds. */
 enum { SQUARES = 4096, FOLDED = 64 };
 
 /* What torch.cuda.amp.GradScaler begins with. */

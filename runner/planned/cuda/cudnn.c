@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "runner/planned/cuda/graph.h"
 
-/* Where PyTorch's libraries are: linked beside an installed plugin, or those of the build. */
+/* Where PyTorch's libraries are: linked beside an installed plugin, or the build's. */
 static const char *torch_libraries(struct rfl_arena *arena)
 {
 	const char *const plugin = rfl_dl_mapped("engine_planned-9");

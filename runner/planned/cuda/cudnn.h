@@ -185,7 +185,7 @@ struct rfl_queue_symbols {
 extern const struct rfl_queue_symbols rfl_queue_symbols;
 
 /** Open the first of a library's files ("libcudnn.so.9") that loads: from the loader's directories,
- * those of CUDA, and those of PyTorch's wheels. */
+ * from CUDA's, or from PyTorch's wheels. */
 enum rfl_rc rfl_cuda_load(const char *const *files, size_t nfiles, const char *wheel,
 			  const struct rfl_dl_symbol *symbols, size_t nsymbols, struct rfl_dl **ret,
 			  struct rfl_err *err);

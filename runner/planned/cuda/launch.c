@@ -22,7 +22,7 @@ static enum rfl_rc open_nvrtc(struct nvrtc *n, int version, struct rfl_err *err)
 	const struct rfl_dl_symbol symbols[] = { RFL_NVRTC_FUNCTIONS(SYMBOL) };
 #undef SYMBOL
 	static const char *const all[] = { "libnvrtc.so.13", "libnvrtc.so.12" };
-	const size_t skip = version < 13000; /* those of CUDA 13 */
+	const size_t skip = version < 13000; /* CUDA 13 */
 	const char *const *const files = all + skip;
 	const enum rfl_rc rc = rfl_cuda_load(files, RFL_ARRAY_LEN(all) - skip, "cuda_nvrtc",
 					     symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
