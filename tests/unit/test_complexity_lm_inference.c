@@ -534,7 +534,7 @@ static void defaults(void **state)
 	} cases[] = {
 		{ "{\"model_type\": \"llama\"}", "llama2_7b" },
 		{ "{\"architectures\": [\"MistralForCausalLM\"]}", "mistral_7b" },
-		{ "{\"model_type\": \"mixtral\"}", "mixtral_8x7b" },
+		{ "{\"model_type\": \"mixtral\", \"layer_types\": null}", "mixtral_8x7b" },
 		{ "{\"model_type\": \"gemma2\"}", "gemma2_2b" },
 		{ "{\"model_type\": \"deepseek_v3\"}", "deepseek_v3" },
 		{ "{\"model_type\": \"gpt_oss\"}", "gpt_oss_120b" },
@@ -647,6 +647,11 @@ static void bad_configurations(void **state)
 		{ "{\"model_type\": \"mixtral\", \"num_experts_per_tok\": 9}", "9 of 8 experts" },
 		{ "{\"model_type\": \"gemma2\", \"layer_types\": [\"full_attention\"]}",
 		  "/layer_types: must have one entry per layer" },
+		{ "{\"model_type\": \"llama\", \"layer_types\": [null]}",
+		  "/layer_types/0: must be a string, not null" },
+		{ "{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": "
+		  "\"fp8\", \"weight_block_size\": [null, null]}}",
+		  "/weight_block_size/0: must be an integer from 1" },
 		{ "{\"model_type\": \"qwen3_moe\", \"mlp_only_layers\": [0]}", "/mlp_only_layers" },
 		{ "{\"model_type\": \"phi\", \"qk_layernorm\": true}", "/qk_layernorm" },
 		{ "{\"model_type\": \"deepseek_v3\", \"first_k_dense_replace\": 62}",
