@@ -36,8 +36,8 @@ struct rfl_lm_run {
 	const struct rfl_attain_roof *roof; /**< NULL: no times */
 	double link_byte_per_s;             /**< 0: links take no time */
 	/* set by rfl_lm_run() */
-	struct rfl_lm_count count;     /**< sums over the steps; the memory is the last one's */
-	struct rfl_lm_time times[128]; /**< of each operation of the count */
+	struct rfl_lm_count count; /**< sums over the steps; the memory is the last one's */
+	struct rfl_lm_time times[RFL_LM_OPS_MAX]; /**< of each operation of the count */
 };
 
 void rfl_lm_run(struct rfl_lm_run *run);
