@@ -2,8 +2,10 @@
  * lm_time.h - the minimum time of a language model's steps under the ceilings of a machine, and the
  * batch at which a decode step reaches the ridge point.
  *
- * An operation takes the longest of its times for compute, elementwise operations, memory and link;
- * operations do not overlap. Everything is a bound: no schedule with the counted bytes is faster.
+ * An operation takes at least the longest of its times for compute, elementwise operations, memory
+ * and link. The sum is a lower bound for operations that run one after another with the counted
+ * FLOPs and bytes; a schedule that overlaps operations can be faster. With the masked pairs of an
+ * attention (without causal_half) it is no bound, because kernels skip them.
  */
 #ifndef RFL_ROOFLINE_LM_TIME_H
 #define RFL_ROOFLINE_LM_TIME_H
