@@ -518,7 +518,7 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 }
 
 /* Write the files of --output-dir (the document, and DIR/gpt2.txt with the layers of a network) or
- * those of --write-net (DIR/gpt2.json). With several context lengths, the name is gpt2-256. */
+ * of --write-net (DIR/gpt2.json). With several context lengths, the name is gpt2-256. */
 static enum rfl_rc write_files(const struct complexity *c, const char *dir, const json_t *document,
 			       struct rfl_err *err)
 {
