@@ -184,13 +184,15 @@ static void read_one(struct rfl_bind *b, const json_t *value, const struct rfl_m
 
 static void read_list(struct rfl_bind *b, const json_t *value, const struct rfl_member *m, void *to)
 {
-	const bool many = json_is_array(value);
-	const size_t n = many ? json_array_size(value) : 1;
+	const bool many = json_is_array(value), none = json_is_null(value) && m->null;
+	const size_t n = many ? json_array_size(value) : !none;
+	struct rfl_member item = *m;
 	char *items = NULL;
 
-	if (!many && !m->or_one)
+	item.null = false;
+	if (!many && !none && !m->or_one)
 		rfl_bind_must(b, value, m->filled ? "a non-empty list" : "a list");
-	else if (n == 0 && m->filled)
+	else if (n == 0 && !none && m->filled)
 		rfl_bind_refuse(b, "is an empty list; add an entry or remove the key");
 	else if (n > RFL_BIND_ITEMS_MAX)
 		rfl_bind_refuse(b, "has more than %d entries", RFL_BIND_ITEMS_MAX);
@@ -204,7 +206,7 @@ static void read_list(struct rfl_bind *b, const json_t *value, const struct rfl_
 	for (size_t i = 0; i < n && !b->rc; i++) {
 		const size_t mark = many ? rfl_where_index(&b->at, i) : b->at.len;
 
-		read_one(b, many ? json_array_get(value, i) : value, m,
+		read_one(b, many ? json_array_get(value, i) : value, &item,
 			 items ? items + i * m->size : NULL);
 		rfl_where_up(&b->at, mark);
 	}

@@ -45,7 +45,8 @@ struct rfl_member {
 	bool list;
 	bool or_one; /**< a value that is not a list is read as a list of one */
 	bool must;   /**< the key is required */
-	bool null;   /**< null is allowed: NaN, NULL, or the member remains as it is */
+	bool null;   /**< null is allowed: NaN, NULL, an empty list (not an item of a list), or
+			  the member remains as it is */
 	bool filled; /**< the text, the list and its texts must not be empty */
 	/** Limits of a number; no limits if both are 0, no upper limit if only `max` is 0. */
 	double min, max;

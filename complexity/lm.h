@@ -4,8 +4,8 @@
  *
  * A step passes `tokens` new tokens of each sequence of a batch through the model, after `past`
  * tokens whose keys and values are in the cache. Prefill: the tokens of a prompt. Decode: one
- *token, or with drafts N + 1, of which the last N are verified (speculative decoding; the draft
- *model is not part of the step).
+ * token, or with drafts N + 1, of which the last N are verified (speculative decoding; the draft
+ * model is not part of the step).
  *
  * Conventions. A multiply-add of a matmul is 2 FLOPs, as in count.h. Elementwise operations are
  * separate: per element 5 for softmax, 4 for RMS norm, 7 for layer norm, 3 for SiLU, 9 for GELU, 3
@@ -22,15 +22,16 @@
  *
  * fused: normalisation, rotation, activation and softmax move nothing (the scores never leave the
  * chip), an addition reads only the residual. compulsory: only the logits remain of the
- *activations.
+ * activations.
  *
  * Not counted: sampling, soft caps, masks, the table of the rotation, communication of the experts.
  *
  * Attention counts queries x keys that any of them sees or, with causal_half, only the pairs that
- *are not masked. A layer with a window sees, and caches, the last `window` tokens. Latent attention
+ * are not masked, which is the least that a kernel can do. A query in a layer with a window sees
+ * the last `window` tokens, and the cache keeps what the queries of a step see. Latent attention
  * (DeepSeek) caches kv_lora + rope_dim values per token; it is counted in the direct form in
- *prefill (keys and values of all tokens are expanded from the cache) and in the absorbed form in
- *decode (the expansion is applied to the queries and the result instead).
+ * prefill (keys and values of all tokens are expanded from the cache) and in the absorbed form in
+ * decode (the expansion is applied to the queries and the result instead).
  *
  * Experts: a step of T tokens reads the weights of E (1 - (1 - k/E)^T) experts, the expectation if
  * each token chooses k of E at random.
@@ -184,10 +185,13 @@ struct rfl_lm_op {
 	double cached; /**< bytes of its cache after the step, in whole pages */
 };
 
+/** Most operations of a count: three kinds of layers. */
+#define RFL_LM_OPS_MAX 128
+
 /** Each operation of each kind of layer, in order. */
 struct rfl_lm_count {
 	size_t n;
-	struct rfl_lm_op ops[128];
+	struct rfl_lm_op ops[RFL_LM_OPS_MAX];
 	/** Memory of a device (of several stages the one that holds most): parameters, cache, and
 	 * the residual stream with the activations of the operation that has most. */
 	double weights_bytes, cache_bytes, workspace_bytes;

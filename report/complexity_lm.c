@@ -13,13 +13,19 @@ const char *const rfl_lm_phase_names[] = { "prefill", "decode", "generate", NULL
 
 struct line {
 	const char *model, *phase, *module, *layer, *operation, *bound;
-	int64_t batch, past, tokens, layers;
+	const char *weights_format, *experts_format, *head_format, *activations_format;
+	const char *cache_format, *matmuls, *fusion, *causal;
+	int64_t batch, past, layers, drafts, tensor, pipeline;
+	double acceptance;
+	double tokens; /* new ones: read in a prefill, else generated */
 	double params, active, flops, elementwise, bytes[RFL_LM_BYTES_COUNT], traffic, intensity;
 	double time_s, token_s, tokens_per_s; /* NaN: no ceilings, or not of this row */
-	int64_t ridge_weights, ridge_step;    /* 0: never; RFL_INT_UNKNOWN: not of this row */
+	bool ridge;
+	int64_t ridge_weights,
+		ridge_step; /* RFL_INT_UNKNOWN: not of this row or, if `ridge`, never */
 	/* memory */
 	double weights, cache, workspace, sum;
-	int64_t largest_batch, largest_context;
+	int64_t largest_batch, largest_context; /* RFL_INT_UNKNOWN: unlimited */
 };
 
 enum {
@@ -31,38 +37,96 @@ enum {
 	LINK = 1 << 5,
 	TIME = 1 << 6,
 	PROGRAM = 1 << 7,
+	PEOPLE = 1 << 8,
+	FUSION = 1 << 9,
+	EXPERTS = 1 << 10,
+	DRAFTS = 1 << 11,
+	TENSOR = 1 << 12,
+	PIPELINE = 1 << 13,
 };
 
 #define COLUMN(kind, member, key, ...) RFL_COLUMN(kind, struct line, member, key, __VA_ARGS__)
 #define MB(member, key, ...)           COLUMN(REAL, member, key, __VA_ARGS__, .scale = 1e6)
 
-static void put_ridge(struct rfl_table *t, int64_t batch)
+/* A number for people, or a word if there is none. */
+static void put_or(struct rfl_table *t, int64_t value, const char *word)
 {
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "%lld", (long long)batch);
-	rfl_table_text(t, batch == RFL_INT_UNKNOWN ? NULL : batch == 0 ? "never" : text);
+	if (value == RFL_INT_UNKNOWN)
+		rfl_table_text(t, word);
+	else
+		rfl_table_int(t, value);
 }
 
 static void put_ridge_weights(struct rfl_table *t, const void *row)
 {
-	put_ridge(t, ((const struct line *)row)->ridge_weights);
+	const struct line *l = row;
+
+	put_or(t, l->ridge_weights, l->ridge ? "never" : NULL);
 }
 
 static void put_ridge_step(struct rfl_table *t, const void *row)
 {
-	put_ridge(t, ((const struct line *)row)->ridge_step);
+	const struct line *l = row;
+
+	put_or(t, l->ridge_step, l->ridge ? "never" : NULL);
 }
 
-#define SETTINGS                                                        \
-	COLUMN(TEXT, model, "model", "Model", .setting = true),         \
-		COLUMN(TEXT, phase, "phase", "Phase", .setting = true), \
-		COLUMN(INT, batch, "batch", "Batch", .setting = true),  \
+static void put_context(struct rfl_table *t, const void *row)
+{
+	put_or(t, ((const struct line *)row)->largest_context, "unlimited");
+}
+
+/* An integer with a word for people and null for programs. */
+#define INT_OR_WORD(put_, member, key_, title_, when_) \
+	{ .put = put_,                                 \
+	  .kind = RFL_COLUMN_INT,                      \
+	  .key = key_,                                 \
+	  .title = title_,                             \
+	  .when = PEOPLE | (when_) },                  \
+		COLUMN(INT, member, key_, title_, .when = PROGRAM | (when_))
+
+#define SETTINGS                                                                   \
+	COLUMN(TEXT, model, "model", "Model", .setting = true),                    \
+		COLUMN(TEXT, phase, "phase", "Phase", .setting = true),            \
+		COLUMN(TEXT, fusion, "fusion", "Fusion", .when = PEOPLE | FUSION), \
+		COLUMN(INT, batch, "batch", "Batch", .setting = true),             \
 		COLUMN(INT, past, "past", "Past", .setting = true)
+
+/* What else the numbers depend on; for people, notes. */
+#define RECORD                                                                                  \
+	COLUMN(TEXT, weights_format, "weights_format", "Weights in", .when = PROGRAM),          \
+		COLUMN(TEXT, experts_format, "experts_format", "Experts in",                    \
+		       .when = PROGRAM | EXPERTS),                                              \
+		COLUMN(TEXT, head_format, "head_format", "Head in", .when = PROGRAM),           \
+		COLUMN(TEXT, activations_format, "activations_format", "Activations in",        \
+		       .when = PROGRAM),                                                        \
+		COLUMN(TEXT, cache_format, "cache_format", "Cache in", .when = PROGRAM),        \
+		COLUMN(TEXT, matmuls, "matmuls", "Matmuls in", .when = PROGRAM),                \
+		COLUMN(TEXT, fusion, "fusion", "Fusion", .when = PROGRAM),                      \
+		COLUMN(TEXT, causal, "causal", "Causal", .when = PROGRAM),                      \
+		COLUMN(INT, drafts, "draft_tokens", "Drafts", .when = PROGRAM | DRAFTS),        \
+		COLUMN(REAL, acceptance, "acceptance", "Acceptance", .when = PROGRAM | DRAFTS), \
+		COLUMN(INT, tensor, "tensor_parallel", "Devices", .when = PROGRAM | TENSOR),    \
+		COLUMN(INT, pipeline, "pipeline_parallel", "Stages", .when = PROGRAM | PIPELINE)
+
+/* With drafts a decode step adds an expected number of tokens, which is no integer. */
+static void put_tokens(struct rfl_table *t, const void *row)
+{
+	const double tokens = ((const struct line *)row)->tokens;
+
+	if (tokens == floor(tokens))
+		rfl_table_int(t, (int64_t)tokens);
+	else
+		rfl_table_real(t, tokens);
+}
 
 static const struct rfl_column columns[] = {
 	SETTINGS,
-	COLUMN(INT, tokens, "tokens", "New", .setting = true),
+	{ .put = put_tokens,
+	  .kind = RFL_COLUMN_INT,
+	  .key = "tokens",
+	  .title = "New",
+	  .setting = true },
 	COLUMN(TEXT, module, "module", "Module", .when = PARTS),
 	COLUMN(TEXT, operation, "operation", "Operation", .when = OPERATIONS),
 	COLUMN(TEXT, layer, "layer", "Layer", .when = LAYERS),
@@ -83,14 +147,10 @@ static const struct rfl_column columns[] = {
 	COLUMN(REAL, token_s, "time_per_token_s", "ms/token", .scale = 1e-3, .when = TIME | WHOLE),
 	COLUMN(REAL, tokens_per_s, "tokens_per_s", "Tokens/s", .when = TIME | WHOLE),
 	COLUMN(TEXT, bound, "bound", "Bound", .when = TIME),
-	{ .put = put_ridge_weights,
-	  .key = "ridge_batch_weights",
-	  .title = "Ridge: weights",
-	  .when = TIME | WHOLE },
-	{ .put = put_ridge_step,
-	  .key = "ridge_batch_step",
-	  .title = "Ridge: step",
-	  .when = TIME | WHOLE },
+	INT_OR_WORD(put_ridge_weights, ridge_weights, "ridge_batch_weights", "Ridge: weights",
+		    TIME | WHOLE),
+	INT_OR_WORD(put_ridge_step, ridge_step, "ridge_batch_step", "Ridge: step", TIME | WHOLE),
+	RECORD,
 };
 
 static const struct rfl_column fit_columns[] = {
@@ -100,7 +160,8 @@ static const struct rfl_column fit_columns[] = {
 	MB(workspace, "workspace_bytes", "Workspace"),
 	MB(sum, "memory_bytes", "Sum"),
 	COLUMN(INT, largest_batch, "largest_batch", "Largest batch"),
-	COLUMN(INT, largest_context, "largest_context", "Largest context"),
+	INT_OR_WORD(put_context, largest_context, "largest_context", "Largest context", 0),
+	RECORD,
 };
 
 /* The steps of a row: prefill, decode or both. */
@@ -108,9 +169,34 @@ struct phases {
 	const struct rfl_lm_report *r;
 	const struct rfl_lm_item *item;
 	int64_t batch, past;
+	enum rfl_fusion fusion;
 	size_t n;
 	struct rfl_lm_run run[2];
 };
+
+static double advance_of(const struct rfl_lm_report *r)
+{
+	return rfl_lm_accepted(r->drafts, r->acceptance);
+}
+
+/* Decode steps: one, or those that add the new tokens of generate. */
+static int64_t steps_of(const struct rfl_lm_report *r)
+{
+	return r->phase == RFL_LM_GENERATE ? (int64_t)ceil((double)r->tokens / advance_of(r)) : 1;
+}
+
+/* Tokens in the cache before the last of several decode steps. */
+static int64_t last_past(int64_t past, int64_t steps, double advance)
+{
+	return past + (int64_t)((double)(steps - 1) * advance);
+}
+
+int64_t rfl_complexity_lm_context(const struct rfl_lm_report *r, int64_t past)
+{
+	if (r->phase == RFL_LM_PREFILL)
+		return past + r->tokens;
+	return last_past(past, steps_of(r), advance_of(r)) + 1 + r->drafts;
+}
 
 static struct rfl_lm_run run_of(const struct phases *p, bool decode)
 {
@@ -120,7 +206,7 @@ static struct rfl_lm_run run_of(const struct phases *p, bool decode)
 		.lm = &p->item->lm,
 		.step = r->step,
 		.steps = 1,
-		.advance = rfl_lm_accepted(r->drafts, r->acceptance),
+		.advance = advance_of(r),
 		.roof = p->item->roof.base.about ? &p->item->roof : NULL,
 		.link_byte_per_s = r->link_byte_per_s,
 	};
@@ -131,8 +217,9 @@ static struct rfl_lm_run run_of(const struct phases *p, bool decode)
 	run.step.past = decode || !all ? p->past : 0;
 	run.step.tokens = decode ? 1 + r->drafts : all ? p->past : r->tokens;
 	run.step.logits = decode ? run.step.tokens : 1;
-	if (decode && all)
-		run.steps = (int64_t)ceil((double)r->tokens / run.advance);
+	run.step.fusion = p->fusion;
+	if (decode)
+		run.steps = steps_of(r);
 	return run;
 }
 
@@ -144,14 +231,36 @@ static void find_phases(struct phases *p)
 		p->run[p->n++] = run_of(p, true);
 }
 
+/* The new tokens of each sequence: read in a prefill, else generated. */
+static double tokens_of(const struct phases *p, const struct rfl_lm_run *run)
+{
+	if (!run->step.decode)
+		return (double)run->step.tokens;
+	return p->r->phase == RFL_LM_GENERATE ? (double)p->r->tokens : run->advance;
+}
+
 static struct line line_of(const struct phases *p, const struct rfl_lm_run *run)
 {
+	const struct rfl_lm_formats *f = &p->item->formats;
+
 	return (struct line){
 		.model = p->item->lm.name,
+		.weights_format = f->weights.name,
+		.experts_format = p->item->lm.experts ? f->experts.name : NULL,
+		.head_format = f->head.name,
+		.activations_format = f->activations.name,
+		.cache_format = f->cache.name,
+		.causal = p->r->step.causal_half ? "half" : "full",
+		.matmuls = p->item->matmuls,
+		.drafts = p->r->drafts,
+		.acceptance = p->r->acceptance,
+		.tensor = p->r->step.tensor,
+		.pipeline = p->r->step.pipeline,
+		.fusion = rfl_fusion_names[p->fusion],
 		.phase = run ? rfl_lm_phase_names[run->step.decode] : "generate",
 		.batch = p->batch,
 		.past = run ? run->step.past : 0,
-		.tokens = run ? run->step.tokens * run->steps : p->past + p->r->tokens,
+		.tokens = run ? tokens_of(p, run) : (double)(p->past + p->r->tokens),
 		.time_s = NAN,
 		.token_s = NAN,
 		.tokens_per_s = NAN,
@@ -212,6 +321,13 @@ static void add_parts(struct rfl_table *t, const struct phases *p, const struct 
 	}
 }
 
+static int64_t ridge_of(const struct rfl_lm_run *run, bool weights_only)
+{
+	const int64_t batch = rfl_lm_ridge_batch(run->lm, &run->step, run->roof, weights_only);
+
+	return batch ? batch : RFL_INT_UNKNOWN;
+}
+
 /* A row per phase, and of several their sum. */
 static void add_whole(struct rfl_table *t, const struct phases *p)
 {
@@ -223,9 +339,7 @@ static void add_whole(struct rfl_table *t, const struct phases *p)
 		const struct rfl_lm_run *run = &p->run[i];
 		const struct rfl_lm_op sum = rfl_lm_total(&run->count);
 		const bool decode = run->step.decode;
-		/* of each sequence: read in a prefill, generated in a decode */
-		const double tokens =
-			decode ? (double)run->steps * run->advance : (double)run->step.tokens;
+		const double tokens = tokens_of(p, run);
 		struct rfl_lm_time time = { .limit_s = { 0 } };
 
 		for (size_t k = 0; k < run->count.n; k++)
@@ -234,9 +348,10 @@ static void add_whole(struct rfl_table *t, const struct phases *p)
 		set_counts(&l, &sum, &time);
 		l.token_s = decode ? l.time_s / tokens : (double)NAN;
 		l.tokens_per_s = (double)p->batch * tokens / l.time_s;
-		if (decode && run->roof) {
-			l.ridge_weights = rfl_lm_ridge_batch(run->lm, &run->step, run->roof, true);
-			l.ridge_step = rfl_lm_ridge_batch(run->lm, &run->step, run->roof, false);
+		l.ridge = decode && run->roof;
+		if (l.ridge) {
+			l.ridge_weights = ridge_of(run, true);
+			l.ridge_step = ridge_of(run, false);
 		}
 		rfl_table_add(t, &l, 1, sizeof(l));
 		rfl_lm_op_add(&all, &sum, 1);
@@ -254,6 +369,19 @@ static void add_whole(struct rfl_table *t, const struct phases *p)
 
 /* --- memory --- */
 
+/* The largest context of a step, with its new tokens; 0: none fits. RFL_LM_FIT_MAX: unlimited. */
+static int64_t largest_context(const struct rfl_lm_run *run, const struct rfl_lm_step *last,
+			       double bytes)
+{
+	const int64_t tokens = rfl_lm_fit_tokens(run->lm, last, bytes);
+
+	if (tokens == RFL_LM_FIT_MAX)
+		return tokens;
+	return tokens < (last->decode ? 0 : 1) ? 0
+	       : last->decode                  ? tokens + last->tokens
+					       : tokens + last->past;
+}
+
 static void add_fit(struct rfl_table *t, const struct phases *p)
 {
 	const struct rfl_lm_report *r = p->r;
@@ -262,38 +390,46 @@ static void add_fit(struct rfl_table *t, const struct phases *p)
 
 	l.phase = rfl_lm_phase_names[r->phase];
 	l.past = p->past;
-	l.largest_batch = l.largest_context = INT64_MAX;
+	l.largest_batch = l.largest_context = RFL_LM_FIT_MAX;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct rfl_lm_run *run = &p->run[i];
+		const struct rfl_lm_count *c = &run->count;
+		const double sum = c->weights_bytes + c->cache_bytes + c->workspace_bytes;
 		struct rfl_lm_step last = run->step;
 		int64_t batch, context;
 
-		last.past += (int64_t)((double)(run->steps - 1) * run->advance);
-		l.weights = run->count.weights_bytes;
-		l.cache = run->count.cache_bytes;
-		l.workspace = fmax(l.workspace, run->count.workspace_bytes);
+		last.past = last_past(last.past, run->steps, run->advance);
+		if (sum > l.sum) { /* the phase that needs more */
+			l.weights = c->weights_bytes;
+			l.cache = c->cache_bytes;
+			l.workspace = c->workspace_bytes;
+			l.sum = sum;
+		}
 		batch = rfl_lm_fit_batch(run->lm, &last, bytes);
-		context = rfl_lm_fit_tokens(run->lm, &last, bytes);
-		context += last.decode ? last.tokens : last.past;
-		if (p->n > 1 && !last.decode) /* what is generated after the longest prompt */
+		context = largest_context(run, &last, bytes);
+		/* what is generated after the longest prompt */
+		if (p->n > 1 && !last.decode && context > 0 && context < RFL_LM_FIT_MAX)
 			context += r->tokens;
 		l.largest_batch = batch < l.largest_batch ? batch : l.largest_batch;
 		l.largest_context = context < l.largest_context ? context : l.largest_context;
 	}
-	l.sum = l.weights + l.cache + l.workspace;
+	if (l.largest_context == RFL_LM_FIT_MAX)
+		l.largest_context = RFL_INT_UNKNOWN;
 	rfl_table_add(t, &l, 1, sizeof(l));
 }
 
 /* --- notes --- */
 
 static void note_item(struct rfl_table *t, const struct rfl_lm_report *r,
-		      const struct rfl_lm_item *item)
+		      const struct rfl_lm_item *item, bool times)
 {
 	const struct rfl_lm_formats *f = &item->formats;
+	const bool moe = item->lm.experts > 0;
 	struct rfl_lm_step whole = { .batch = 1, .tokens = 1, .logits = 1, .formats = *f };
 	struct rfl_lm_op sum;
 	struct rfl_lm_count c;
-	const bool same = strcmp(f->experts.name, f->weights.name) == 0;
+	const bool same = !moe || strcmp(f->experts.name, f->weights.name) == 0;
+	const bool same_head = strcmp(f->head.name, f->weights.name) == 0;
 	char params[RFL_NUM_MAX], active[RFL_NUM_MAX], stored[32], cached[RFL_NUM_MAX];
 
 	rfl_lm_count(&item->lm, &whole, &c);
@@ -301,17 +437,18 @@ static void note_item(struct rfl_table *t, const struct rfl_lm_report *r,
 	rfl_num_si(sum.stored, "B", 4, stored, sizeof(stored));
 	rfl_num_grouped((int64_t)sum.active, active);
 	rfl_table_note(t,
-		       "%s: %s parameters%s%s%s, %s; %s bytes of cache per token. Weights in "
-		       "%s%s%s, cache in %s, matmuls in %s.",
-		       item->lm.name, rfl_num_grouped((int64_t)sum.params, params),
-		       item->lm.experts ? " (" : "", item->lm.experts ? active : "",
-		       item->lm.experts ? " used by a token)" : "", stored,
-		       rfl_num_grouped((int64_t)sum.cached, cached), f->weights.name,
-		       same ? "" : ", experts in ", same ? "" : f->experts.name, f->cache.name,
-		       f->activations.name);
-	if (item->roof.base.about)
+		       "%s: %s parameters%s%s%s, %s; %s bytes of cache per token%s. Weights in "
+		       "%s%s%s%s%s, cache in %s, matmuls in %s.",
+		       item->lm.name, rfl_num_grouped((int64_t)sum.params, params), moe ? " (" : "",
+		       moe ? active : "", moe ? " used by a token)" : "", stored,
+		       rfl_num_grouped((int64_t)sum.cached, cached),
+		       item->lm.window_layers ? " until the windows are full" : "", f->weights.name,
+		       same ? "" : ", experts in ", same ? "" : f->experts.name,
+		       same_head ? "" : ", head in ", same_head ? "" : f->head.name, f->cache.name,
+		       item->matmuls);
+	if (times)
 		rfl_table_note(t, "%s", item->roof.base.about);
-	if (item->lm.experts && !r->device.memory_bytes)
+	if (moe && !r->device.memory_bytes)
 		rfl_table_note(t,
 			       "%s: the weights of experts are an expectation, as if each token "
 			       "chose %lld of %lld at random.",
@@ -319,8 +456,42 @@ static void note_item(struct rfl_table *t, const struct rfl_lm_report *r,
 			       (long long)item->lm.experts);
 }
 
+static void note_devices(struct rfl_table *t, const struct rfl_lm_report *r, bool times)
+{
+	const char *reduces = "two all-reduces per layer send";
+	const bool fit = r->device.memory_bytes > 0;
+	size_t parallel = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		parallel += (r->items[i].lm.traits & RFL_LM_PARALLEL) != 0;
+	if (parallel)
+		reduces = parallel == r->n ? "one all-reduce per layer sends"
+					   : "one or two all-reduces per layer send";
+	if (r->step.tensor > 1 && fit)
+		rfl_table_note(t, "Tensor parallel: the memory of one of %lld devices.",
+			       (long long)r->step.tensor);
+	else if (r->step.tensor > 1)
+		rfl_table_note(
+			t,
+			"Tensor parallel: the figures of one of %lld devices; %s 2 (N - 1) / "
+			"N of the data%s.",
+			(long long)r->step.tensor, reduces,
+			!times || r->link_byte_per_s > 0 ? "" : ", in no time without --link");
+	if (r->step.pipeline > 1 && fit)
+		rfl_table_note(
+			t, "Pipeline parallel: the memory of the stage that holds most of %lld.",
+			(long long)r->step.pipeline);
+	else if (r->step.pipeline > 1 && times)
+		rfl_table_note(
+			t,
+			"Pipeline parallel: the time of a pass through all %lld stages; with "
+			"all of them busy, at most %lld times the tokens per second.",
+			(long long)r->step.pipeline, (long long)r->step.pipeline);
+}
+
 static void note_all(struct rfl_table *t, const struct rfl_lm_report *r, bool times)
 {
+	const bool masks = r->phase != RFL_LM_DECODE || r->drafts > 0;
 	char all[32], reserve[32];
 
 	if (r->device.memory_bytes) {
@@ -330,21 +501,29 @@ static void note_all(struct rfl_table *t, const struct rfl_lm_report *r, bool ti
 			       "%s: %s, of which %s are reserved (--reserve). Largest batch: at "
 			       "this context. Largest context: at this batch, with the new tokens. "
 			       "Workspace: the residual stream and the largest activations of an "
-			       "operation. All in MB (10^6 bytes).",
-			       r->device.name, all, r->device.reserve_bytes ? reserve : "none");
+			       "operation. All in MB (10^6 bytes)%s.",
+			       r->device.name, all, r->device.reserve_bytes ? reserve : "none",
+			       r->phase == RFL_LM_GENERATE ? ", of the phase that needs more" : "");
 	} else {
-		rfl_table_note(
-			t,
-			"FLOPs: 2 per multiply-add of matmuls. Weights to activations: MB (10^6 "
-			"bytes) moved, %s, of %s.",
-			rfl_fusion_names[r->step.fusion],
-			r->by == RFL_SUMMARY_BY_LAYER ? "one layer of each kind"
-						      : "the whole pass");
+		rfl_table_note(t,
+			       "FLOPs: 2 per multiply-add of matmuls%s. Weights to activations: MB "
+			       "(10^6 bytes) moved, %s%s%s.",
+			       !masks                ? ""
+			       : r->step.causal_half ? ", of attention those that are not masked"
+						     : ", with the masked ones, which kernels skip",
+			       r->nfusions > 1 ? "" : rfl_fusion_names[r->fusions[0]],
+			       r->nfusions > 1 ? "" : ", ",
+			       r->by == RFL_SUMMARY_BY_LAYER ? "of one layer of each kind"
+							     : "of the whole pass");
 	}
 	if (times)
-		rfl_table_note(t, "Times are bounds: each operation takes its longest limit, and "
-				  "operations do not overlap. The time of a prefill is that to the "
-				  "first token. Tokens/s: read in a prefill, otherwise generated.");
+		rfl_table_note(t,
+			       "Times are minimum times of operations one after another, each with "
+			       "its longest limit.%s The time of a prefill is that to the first "
+			       "token. Tokens/s: read in a prefill, otherwise generated.",
+			       !masks || r->step.causal_half ? ""
+							     : " With --causal full they are no "
+							       "lower bound.");
 	if (times && r->by == RFL_SUMMARY_BY_MODEL && r->phase != RFL_LM_PREFILL)
 		rfl_table_note(t,
 			       "Ridge: the batch at which the FLOPs per byte of the matmuls with "
@@ -357,29 +536,20 @@ static void note_all(struct rfl_table *t, const struct rfl_lm_report *r, bool ti
 			"counted.",
 			(long long)r->drafts, rfl_lm_accepted(r->drafts, r->acceptance),
 			r->acceptance);
-	if (r->step.tensor > 1)
-		rfl_table_note(
-			t,
-			"Tensor parallel: the figures of one of %lld devices; two all-reduces "
-			"per layer send 2 (N - 1) / N of their data each%s.",
-			(long long)r->step.tensor,
-			r->link_byte_per_s > 0 ? "" : ", in no time without --link");
-	if (r->step.pipeline > 1)
-		rfl_table_note(
-			t,
-			"Pipeline parallel: the time of a pass through all %lld stages; with "
-			"all of them busy, at most %lld times the tokens per second.",
-			(long long)r->step.pipeline, (long long)r->step.pipeline);
+	note_devices(t, r, times);
 }
 
 static unsigned columns_of(const struct rfl_lm_report *r, bool people)
 {
-	unsigned when = people ? 0 : PROGRAM;
+	unsigned when = people ? PEOPLE : PROGRAM;
 
 	when |= r->by == RFL_SUMMARY_BY_MODEL ? WHOLE : PARTS;
 	when |= r->by == RFL_SUMMARY_BY_KIND || r->by == RFL_SUMMARY_BY_LAYER ? OPERATIONS : 0U;
 	when |= r->by == RFL_SUMMARY_BY_LAYER ? LAYERS : 0U;
-	when |= r->step.tensor > 1 || r->step.pipeline > 1 ? LINK : 0U;
+	when |= r->nfusions > 1 ? FUSION : 0U;
+	when |= r->drafts ? DRAFTS : 0U;
+	when |= r->step.tensor > 1 ? TENSOR | LINK : 0U;
+	when |= r->step.pipeline > 1 ? PIPELINE | LINK : 0U;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct rfl_lm_formats *f = &r->items[i].formats;
 
@@ -387,6 +557,7 @@ static unsigned columns_of(const struct rfl_lm_report *r, bool people)
 					f->cache.scale_bits
 				? SCALES
 				: 0U;
+		when |= r->items[i].lm.experts ? EXPERTS : 0U;
 		when |= r->items[i].roof.base.about ? TIME : 0U;
 	}
 	return when;
@@ -397,13 +568,18 @@ void rfl_complexity_lm_table(const struct rfl_lm_report *r, enum rfl_format form
 {
 	const bool fit = r->device.memory_bytes > 0;
 	const unsigned when = columns_of(r, rfl_format_for_people(format));
-	struct rfl_table *t = fit ? rfl_table_new(fit_columns, RFL_ARRAY_LEN(fit_columns))
+	const bool times = !fit && (when & TIME);
+	const size_t nrows = r->n * r->nfusions * r->nbatches * r->npasts;
+	struct rfl_table *t = fit ? rfl_table_of(fit_columns, RFL_ARRAY_LEN(fit_columns), when)
 				  : rfl_table_of(columns, RFL_ARRAY_LEN(columns), when);
 	struct phases *p = rfl_alloc_array(1, sizeof(*p));
 
-	for (size_t i = 0; i < r->n * r->nbatches * r->npasts; i++) {
+	for (size_t i = 0; i < nrows; i++) {
+		const size_t level = i / r->npasts / r->nbatches;
+
 		*p = (struct phases){ .r = r,
-				      .item = &r->items[i / r->nbatches / r->npasts],
+				      .item = &r->items[level / r->nfusions],
+				      .fusion = r->fusions[level % r->nfusions],
 				      .batch = r->batches[i / r->npasts % r->nbatches],
 				      .past = r->pasts[i % r->npasts] };
 		find_phases(p);
@@ -418,7 +594,7 @@ void rfl_complexity_lm_table(const struct rfl_lm_report *r, enum rfl_format form
 	}
 	free(p);
 	for (size_t i = 0; i < r->n; i++)
-		note_item(t, r, &r->items[i]);
-	note_all(t, r, !fit && (when & TIME));
+		note_item(t, r, &r->items[i], times);
+	note_all(t, r, times);
 	rfl_table_finish(t, format, out);
 }

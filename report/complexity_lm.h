@@ -10,7 +10,7 @@
 #include "roofline/lm_time.h"
 
 /** Prefill passes new tokens after `past` ones, decode one token after them. Generate is a prefill
- * of `past` tokens, then decode steps that add new ones. */
+ * of `past` tokens, which gives a first token, then decode steps that add new ones. */
 enum rfl_lm_phase { RFL_LM_PREFILL, RFL_LM_DECODE, RFL_LM_GENERATE };
 
 /** "prefill", "decode", "generate", NULL. */
@@ -19,6 +19,7 @@ extern const char *const rfl_lm_phase_names[];
 struct rfl_lm_item {
 	struct rfl_lm lm;
 	struct rfl_lm_formats formats;
+	const char *matmuls;         /**< their precision: the format of activations, or "tf32" */
 	struct rfl_attain_roof roof; /**< without `base.about`: none */
 };
 
@@ -32,13 +33,18 @@ struct rfl_lm_report {
 	int64_t tokens; /**< new ones of prefill and generate */
 	int64_t drafts; /**< proposed per decode step */
 	double acceptance;
-	struct rfl_lm_step
-		step;           /**< fusion, pairs, pages, devices; the rest is set by the report */
+	/** Pairs, pages, devices; the rest is set by the report. */
+	struct rfl_lm_step step;
+	const enum rfl_fusion *fusions;
+	size_t nfusions;
 	double link_byte_per_s; /**< 0: not known */
 	enum rfl_summary_by
 		by; /**< layer: operations of one layer of each kind; kind: operations */
 	struct rfl_fit_device device; /**< with memory_bytes: what fits, instead of counts */
 };
+
+/** Tokens of a sequence in the cache after the last step. */
+int64_t rfl_complexity_lm_context(const struct rfl_lm_report *r, int64_t past);
 
 /** Write the table. */
 void rfl_complexity_lm_table(const struct rfl_lm_report *r, enum rfl_format format,

@@ -2,8 +2,10 @@
  * lm_time.h - the minimum time of a language model's steps under the ceilings of a machine, and the
  * batch at which a decode step reaches the ridge point.
  *
- * An operation takes the longest of its times for compute, elementwise operations, memory and link;
- * operations do not overlap. Everything is a bound: no schedule with the counted bytes is faster.
+ * An operation takes at least the longest of its times for compute, elementwise operations, memory
+ * and link. The sum is a lower bound for operations that run one after another with the counted
+ * FLOPs and bytes; a schedule that overlaps operations can be faster. With the masked pairs of an
+ * attention (without causal_half) it is no bound, because kernels skip them.
  */
 #ifndef RFL_ROOFLINE_LM_TIME_H
 #define RFL_ROOFLINE_LM_TIME_H
@@ -36,8 +38,8 @@ struct rfl_lm_run {
 	const struct rfl_attain_roof *roof; /**< NULL: no times */
 	double link_byte_per_s;             /**< 0: links take no time */
 	/* set by rfl_lm_run() */
-	struct rfl_lm_count count;     /**< sums over the steps; the memory is the last one's */
-	struct rfl_lm_time times[128]; /**< of each operation of the count */
+	struct rfl_lm_count count; /**< sums over the steps; the memory is the last one's */
+	struct rfl_lm_time times[RFL_LM_OPS_MAX]; /**< of each operation of the count */
 };
 
 void rfl_lm_run(struct rfl_lm_run *run);

@@ -60,9 +60,11 @@ static const struct rfl_opt opts[] = {
 	    .def = "auto",
 	    .help = "attention implementation: composed; naive (two products and a softmax); sdpa "
 		    "(one fused operation); auto: as in the published code"),
-	OPT(CHOICE, causal, .name = "causal", .meta = "HOW", .choices = causal_names, .def = "full",
+	OPT(CHOICE, causal, .name = "causal", .meta = "HOW",
+	    .given = offsetof(struct complexity_args, causal_given), .choices = causal_names,
+	    .def = "full",
 	    .help = "products to count under a causal mask: the full square, or only the half that "
-		    "is needed"),
+		    "is needed; with --phase the default is half, because kernels skip the rest"),
 
 	OPT(FLAG, train, .group = "Training and storage", .name = "train", .often = true,
 	    .help = "show a training step instead of inference (the JSON document has both)"),
@@ -101,8 +103,9 @@ static const struct rfl_opt opts[] = {
 	    .against = "context-length image-size classes attention train as columns top sort "
 		       "summary plan output-dir write-net",
 	    .help = "count a pass with a cache of keys and values: prefill (the tokens of a "
-		    "prompt), decode (one token per sequence) or generate (both, until --new "
-		    "tokens are generated); --models and --net then name language models and "
+		    "prompt), decode (one token per sequence) or generate (both: the prefill gives "
+		    "the first token, and decode steps add --new more); --models and --net then "
+		    "name language models and "
 		    "Hugging Face config.json files"),
 	OPT(INT_LIST, pasts, .name = "past", .meta = "N", .min = 0, .max = MAX_CONTEXT,
 	    .needs = "phase",
@@ -110,7 +113,8 @@ static const struct rfl_opt opts[] = {
 		    "0 for prefill"),
 	OPT(INT, tokens, .name = "new", .meta = "N", .def = "0", .min = 0, .max = MAX_CONTEXT,
 	    .needs = "phase=prefill phase=generate",
-	    .help = "new tokens of each sequence; 0: 2048 for prefill, 256 for generate"),
+	    .help = "new tokens of each sequence, of generate after the first; 0: 2048 for "
+		    "prefill, 256 for generate"),
 	OPT(TEXT, weights, .name = "weights", .meta = "FORMAT", .choices = rfl_lm_format_names,
 	    .needs = "phase",
 	    .help = "format of the matrices of the layers; matmuls compute in the format of the "
@@ -123,8 +127,8 @@ static const struct rfl_opt opts[] = {
 	    .help = "format of the head; default: --precision"),
 	OPT(INT, group, .name = "group-size", .meta = "N", .def = "-1", .min = -1,
 	    .max = MAX_CONTEXT, .needs = "weights expert-weights head-weights",
-	    .help = "weights with a common scale; 0: an output channel; -1: 128 for int4, 32 for "
-		    "mxfp4, else 0"),
+	    .help = "weights of int8 and int4 with a common scale; 0: an output channel; -1: 128 "
+		    "for int4, 0 for int8"),
 	OPT(FLAG, zero_points, .name = "zero-points",
 	    .needs = "weights expert-weights head-weights",
 	    .help = "store a zero point with each scale of int8 and int4"),
@@ -170,7 +174,7 @@ static const struct rfl_opt opts[] = {
 	    .choices = fusion_names, .def = "auto",
 	    .help = "level of fusion at which bytes are counted; auto: only FLOPs per fused byte "
 		    "in tables, all levels in csv and json; minimum times use fused for auto and "
-		    "all"),
+		    "all; with --phase, auto is fused, and all has rows for each level"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_summary_by_names,
 	    .def = "model", .help = "content of each row"),
 	OPT(INT, depth, .name = "depth", .often = true, .meta = "N", .def = "1", .min = 1, .max = 8,
@@ -514,7 +518,7 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 }
 
 /* Write the files of --output-dir (the document, and DIR/gpt2.txt with the layers of a network) or
- * those of --write-net (DIR/gpt2.json). With several context lengths, the name is gpt2-256. */
+ * of --write-net (DIR/gpt2.json). With several context lengths, the name is gpt2-256. */
 static enum rfl_rc write_files(const struct complexity *c, const char *dir, const json_t *document,
 			       struct rfl_err *err)
 {

@@ -15,7 +15,7 @@ struct complexity_args {
 	int64_t image_size, classes, depth, top, checkpoint, accumulate;
 	bool train, input_grad, auxiliary, summary, plan;
 	const char *sheet;
-	bool precision_given;
+	bool precision_given, causal_given;
 	/* of language models at inference */
 	int phase; /* 1 + enum rfl_lm_phase; 0: none */
 	struct rfl_opt_int_list pasts;

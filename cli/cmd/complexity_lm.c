@@ -11,7 +11,8 @@ enum { PAST = 2048, PREFILL_TOKENS = 2048, GENERATE_TOKENS = 256 };
 
 /* Set the formats of an item from the options, else its configuration, else the defaults.
  */
-static void set_formats(const struct complexity_args *a, struct rfl_lm_formats *f)
+static enum rfl_rc set_formats(const struct complexity_args *a, struct rfl_lm_formats *f,
+			       struct rfl_err *err)
 {
 	const struct {
 		const char *name;
@@ -28,10 +29,11 @@ static void set_formats(const struct complexity_args *a, struct rfl_lm_formats *
 	if (a->precision_given) {
 		enum rfl_dtype dtype = RFL_DTYPE_F32;
 		bool masters;
+		enum rfl_rc rc = rfl_precision_storage(rfl_precision_names[a->precision], &dtype,
+						       &masters, err);
 
-		if (rfl_precision_storage(rfl_precision_names[a->precision], &dtype, &masters,
-					  NULL))
-			dtype = RFL_DTYPE_F32;
+		if (rc != RFL_OK)
+			return rc;
 		f->base = *rfl_lm_format_find(dtype == RFL_DTYPE_F32   ? "fp32"
 					      : dtype == RFL_DTYPE_F16 ? "fp16"
 								       : "bf16");
@@ -42,12 +44,40 @@ static void set_formats(const struct complexity_args *a, struct rfl_lm_formats *
 		if (!asked[i].name)
 			continue;
 		*format = *rfl_lm_format_find(asked[i].name);
-		if (asked[i].weights && format->scale_bits && a->group >= 0)
+		if (!asked[i].weights || format->scale_bits != 16) /* int8, int4 */
+			continue;
+		if (a->group >= 0)
 			format->block = a->group;
-		if (asked[i].weights && format->scale_bits == 16 && a->zero_points)
+		if (a->zero_points)
 			format->zero_bits = format->bits;
 	}
 	rfl_lm_formats_fill(f);
+	return RFL_OK;
+}
+
+/* The steps must not pass the last position of a model. Name the option that is the cause. */
+static enum rfl_rc check_positions(const struct rfl_lm_report *r, const struct rfl_lm *lm,
+				   struct rfl_err *err)
+{
+	for (size_t i = 0; lm->positions && i < r->npasts; i++) {
+		const char *option = r->pasts[i] + 1 > lm->positions ? "--past"
+				     : r->phase == RFL_LM_DECODE     ? "--draft-tokens"
+								     : "--new";
+
+		if (rfl_complexity_lm_context(r, r->pasts[i]) > lm->positions)
+			return rfl_usage(err, "%s: %s has %lld positions; use fewer tokens", option,
+					 lm->name, (long long)lm->positions);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc check_split(const struct rfl_lm *lm, int64_t tensor, int64_t pipeline,
+			       const char *option, struct rfl_err *err)
+{
+	if (rfl_lm_check_split(lm, tensor, pipeline, err) == RFL_OK)
+		return RFL_OK;
+	rfl_err_prefix(err, "%s", lm->name);
+	return rfl_usage_of(option, err);
 }
 
 /* Complete an item: its formats, its ceilings, and whether it can be split and has the positions.
@@ -56,21 +86,19 @@ static enum rfl_rc finish(const struct complexity *c, const struct rfl_lm_report
 			  struct rfl_lm_item *item, struct rfl_err *err)
 {
 	const struct complexity_args *a = c->args;
-	const int64_t most = item->lm.positions;
 	enum rfl_rc rc;
+	bool tf32;
 
-	set_formats(a, &item->formats);
-	if ((rc = rfl_lm_check_split(&item->lm, a->tensor, a->pipeline, err))) {
-		rfl_err_prefix(err, "%s", item->lm.name);
-		return rfl_usage_of(a->tensor > 1 ? "--tensor-parallel" : "--pipeline-parallel",
-				    err);
-	}
-	for (size_t i = 0; i < r->npasts; i++)
-		if (most && r->pasts[i] + r->tokens > most)
-			return rfl_usage(err, "--past: %s has %lld positions; use fewer tokens",
-					 item->lm.name, (long long)most);
-	return rfl_complexity_roof(c, item->formats.activations.name, r->step.fusion,
-				   "--activations", &item->roof, err);
+	if ((rc = set_formats(a, &item->formats, err)) ||
+	    (rc = check_split(&item->lm, a->tensor, 1, "--tensor-parallel", err)) ||
+	    (rc = check_split(&item->lm, 1, a->pipeline, "--pipeline-parallel", err)) ||
+	    (rc = check_positions(r, &item->lm, err)))
+		return rc;
+	tf32 = a->precision_given && a->precision == RFL_PRECISION_TF32 && !a->activations &&
+	       strcmp(item->formats.activations.name, "fp32") == 0;
+	item->matmuls = tf32 ? "tf32" : item->formats.activations.name;
+	return rfl_complexity_roof(c, item->matmuls, r->fusions[0],
+				   tf32 ? "--precision" : "--activations", &item->roof, err);
 }
 
 static enum rfl_rc find_items(const struct complexity *c, const struct rfl_lms *lms,
@@ -119,7 +147,11 @@ enum rfl_rc rfl_complexity_lm(const struct complexity *c, struct rfl_buf *out, s
 	const struct complexity_args *a = c->args;
 	const enum rfl_lm_phase phase = (enum rfl_lm_phase)(a->phase - 1);
 	const int64_t past = phase == RFL_LM_PREFILL ? 0 : PAST;
-	const int fusion = c->r.fusion < 0 ? RFL_FUSION_FUSED : c->r.fusion;
+	const enum rfl_fusion fusion =
+		c->r.fusion < 0 ? RFL_FUSION_FUSED : (enum rfl_fusion)c->r.fusion;
+	static const enum rfl_fusion fusions[] = { RFL_FUSION_UNFUSED, RFL_FUSION_FUSED,
+						   RFL_FUSION_COMPULSORY };
+	const bool levels = c->r.fusion == RFL_FUSION_ALL;
 	RFL_AUTOPTR(lms) lms = rfl_lms_new();
 	struct rfl_lm_item *items = rfl_arena_array(
 		c->cli->arena, a->models.n * (lms->n + 1) + a->nets.n + 1, sizeof(*items));
@@ -136,11 +168,12 @@ enum rfl_rc rfl_complexity_lm(const struct complexity *c, struct rfl_buf *out, s
 						     : 1,
 		.drafts = a->drafts,
 		.acceptance = a->acceptance,
-		.step = { .fusion = (enum rfl_fusion)fusion,
-			  .causal_half = a->causal == 1,
+		.step = { .causal_half = !a->causal_given || a->causal == 1,
 			  .page = a->page,
 			  .tensor = a->tensor,
 			  .pipeline = a->pipeline },
+		.fusions = levels ? fusions : &fusion,
+		.nfusions = levels ? RFL_ARRAY_LEN(fusions) : 1,
 		.link_byte_per_s = a->link * 1e9,
 		.by = (enum rfl_summary_by)a->by,
 		.device = c->r.device,
@@ -155,6 +188,9 @@ enum rfl_rc rfl_complexity_lm(const struct complexity *c, struct rfl_buf *out, s
 			return rfl_usage(err,
 					 "--past: generate needs a prompt of at least 1 token");
 	rc = find_items(c, lms, &r, items, err);
+	if (rc == RFL_OK && r.n == 0)
+		return rfl_usage(err, "--models: none of the models accepts these options; change "
+				      "--past, --new or the devices");
 	if (rc == RFL_OK)
 		rfl_complexity_lm_table(&r, (enum rfl_format)a->format, out);
 	return rc;

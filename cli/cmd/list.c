@@ -55,9 +55,11 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 		if (strcmp(section, item->registry) != 0) {
 			rfl_cli_printf(
 				cli, "%s%s%s\n", item > inv->items ? "\n" : "", item->registry,
-				item->params != RFL_INT_UNKNOWN ? ": parameters, forward FLOPs per "
-								  "sample, shape of a sample"
-								: "");
+				item->params != RFL_INT_UNKNOWN
+					? ": parameters, forward FLOPs per sample, shape of a "
+					  "sample\n  (language models at inference: roofline "
+					  "complexity --phase prefill --new 1 --models all)"
+					: "");
 			section = item->registry;
 			width = rfl_items_width(inv->items, inv->n, section);
 		}

@@ -9,7 +9,7 @@
 #include "base/bind.h"
 #include "base/text.h"
 
-enum { TYPES_MAX = 64 };
+enum { TYPES_MAX = 64, LAYERS_MAX = 65536 };
 
 /* The defaults of each type, embedded by CMake. */
 extern const char rfl_lm__types_json[];
@@ -19,6 +19,7 @@ extern const size_t rfl_lm__types_json_size;
 struct part {
 	int64_t bits, group;
 	const char *type;
+	bool symmetric; /* without zero points */
 };
 
 struct quant {
@@ -47,6 +48,11 @@ struct config {
 	{                                                                                        \
 		.key = key_, RFL_MEMBER(INT, struct config, member), .max = 0x1p31, .null = true \
 	}
+#define COUNT(key_, member)                                                             \
+	{                                                                               \
+		.key = key_, RFL_MEMBER(INT, struct config, member), .max = LAYERS_MAX, \
+		.null = true                                                            \
+	}
 #define FLAG(key_, member)                                                         \
 	{                                                                          \
 		.key = key_, RFL_MEMBER(FLAG, struct config, member), .null = true \
@@ -56,11 +62,21 @@ struct config {
 		.key = key_, RFL_MEMBER(TEXT, structure, member), .null = true \
 	}
 
+static const char *const dtypes[] = { "float32", "float16", "bfloat16", NULL };
+static const char *const dtype_formats[] = { "fp32", "fp16", "bf16" };
+
+#define DTYPE(key_)                                                                       \
+	{                                                                                 \
+		.key = key_, RFL_MEMBER(CHOICE, struct config, dtype), .choices = dtypes, \
+		.null = true, .fix = "remove it and use --precision"                      \
+	}
+
 static const struct rfl_member part_table[] = {
 	{ "num_bits", RFL_MEMBER(INT, struct part, bits), .min = 1, .max = 64 },
 	{ "group_size", RFL_MEMBER(INT, struct part, group), .min = -1, .max = 0x1p31,
 	  .null = true },
 	WORD("type", struct part, type),
+	{ "symmetric", RFL_MEMBER(FLAG, struct part, symmetric), .null = true },
 	{ .key = NULL },
 };
 
@@ -102,8 +118,8 @@ static const struct rfl_member quant_table[] = {
 
 static const struct rfl_member table[] = {
 	WORD("traits", struct config, traits),
-	SIZE("num_hidden_layers", lm.layers),
-	SIZE("n_layer", lm.layers),
+	COUNT("num_hidden_layers", lm.layers),
+	COUNT("n_layer", lm.layers),
 	SIZE("hidden_size", lm.hidden),
 	SIZE("n_embd", lm.hidden),
 	SIZE("vocab_size", lm.vocab),
@@ -140,8 +156,8 @@ static const struct rfl_member table[] = {
 	FLAG("attention_bias", attention_bias),
 	FLAG("mlp_bias", mlp_bias),
 	FLAG("qk_layernorm", head_norm),
-	WORD("torch_dtype", struct config, dtype),
-	WORD("dtype", struct config, dtype),
+	DTYPE("torch_dtype"),
+	DTYPE("dtype"),
 	{ "quantization_config", RFL_MEMBER(OBJECT, struct config, quant), .object = quant_table,
 	  .null = true },
 	{ .key = NULL },
@@ -247,7 +263,7 @@ static void read_quant(struct rfl_bind *b, const struct quant *q, struct rfl_lm_
 	}
 	f->weights = *format;
 	f->weights.block = q->weights.group > 0 ? q->weights.group : 0;
-	if (strcmp(q->method, "gptq") == 0 || q->zero_point)
+	if (strcmp(q->method, "gptq") == 0 || q->zero_point || !q->weights.symmetric)
 		f->weights.zero_bits = format->bits;
 	if (format_of(&q->inputs))
 		f->activations = *format_of(&q->inputs);
@@ -256,9 +272,6 @@ static void read_quant(struct rfl_bind *b, const struct quant *q, struct rfl_lm_
 /* Complete the model. */
 static void finish(struct rfl_bind *b, struct config *c, struct rfl_lm_formats *f)
 {
-	static const char *const dtypes[][2] = { { "float32", "fp32" },
-						 { "float16", "fp16" },
-						 { "bfloat16", "bf16" } };
 	struct rfl_lm *lm = &c->lm;
 
 	if (c->every > 1)
@@ -287,9 +300,9 @@ static void finish(struct rfl_bind *b, struct config *c, struct rfl_lm_formats *
 	if (!lm->experts)
 		lm->active = lm->shared = lm->expert_ffn = lm->dense_layers = 0;
 	count_windows(b, c);
-	for (size_t i = 0; c->dtype && i < RFL_ARRAY_LEN(dtypes); i++)
-		if (strcmp(c->dtype, dtypes[i][0]) == 0)
-			f->base = *rfl_lm_format_find(dtypes[i][1]);
+	for (size_t i = 0; c->dtype && dtypes[i]; i++)
+		if (c->dtype == dtypes[i])
+			f->base = *rfl_lm_format_find(dtype_formats[i]);
 	if (c->quant.method) {
 		const size_t mark = rfl_where_key(&b->at, "quantization_config");
 
@@ -304,7 +317,7 @@ enum rfl_rc rfl_lm_load(const char *path, struct rfl_arena *arena, struct rfl_lm
 	struct rfl_bind b = { .arena = arena, .open = true, .err = err };
 	struct rfl_lm_formats f = *formats;
 	json_auto_t *root = NULL, *types = NULL;
-	struct config c = { .traits = NULL };
+	struct config c = { .quant.weights.symmetric = true };
 	struct rfl_err why = RFL_ERR_INIT;
 	const json_t *type = NULL;
 

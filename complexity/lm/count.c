@@ -139,23 +139,22 @@ static void from_cache(struct walk *w, struct rfl_lm_op *op, double vectors, dou
 	op->bytes[RFL_LM_SCALES] += scales_of(&w->f->cache, rows, features);
 }
 
-/* Set the bytes of the cache in memory. @param tokens  of one sequence that are kept */
-static void keep_cache(struct walk *w, struct rfl_lm_op *op, double tokens, double vectors,
-		       double features)
+/* Set the bytes of the cache in memory: of the tokens that a query of the step sees. */
+static void keep_cache(struct walk *w, struct rfl_lm_op *op, double vectors, double features)
 {
 	const double page = w->s->page ? (double)w->s->page : 1;
-	const double rows = (double)w->s->batch * ceil(tokens / page) * page * vectors;
+	const double rows = (double)w->s->batch * ceil(w->keys / page) * page * vectors;
 
 	op->cached =
 		bytes_of(&w->f->cache, rows * features) + scales_of(&w->f->cache, rows, features);
 }
 
-/* Scores, softmax and weighted sum. @param qk,sv  values of a key and of a value
- * @return the two products */
+/* The two products of an attention. */
 struct products {
 	struct rfl_lm_op *qk, *sv;
 };
 
+/* Scores, softmax and weighted sum. @param qk,sv  values of a key and of a value */
 static struct products scores(struct walk *w, double qk, double sv)
 {
 	const double heads = (double)w->lm->heads, pairs = (double)w->s->batch * heads * w->pairs;
@@ -172,7 +171,7 @@ static struct products scores(struct walk *w, double qk, double sv)
 	return p;
 }
 
-static void grouped_attention(struct walk *w, double kept)
+static void grouped_attention(struct walk *w)
 {
 	const struct rfl_lm *lm = w->lm;
 	const double heads = (double)lm->heads, groups = (double)lm->kv_heads;
@@ -193,14 +192,14 @@ static void grouped_attention(struct walk *w, double kept)
 	p = scores(w, d, d);
 	from_cache(w, p.qk, groups, d);
 	from_cache(w, p.sv, groups, d);
-	keep_cache(w, p.qk, kept, groups, d);
-	keep_cache(w, p.sv, kept, groups, d);
+	keep_cache(w, p.qk, groups, d);
+	keep_cache(w, p.sv, groups, d);
 	linear(w, "o_proj", w->tokens, heads * d, w->hidden, f, has(w, RFL_LM_OUTPUT_BIAS));
 }
 
 /* The absorbed form of a decode step and the direct form do the same multiply-adds per row of
  * kv_b_proj; the rows are the new tokens or all keys. */
-static void latent_attention(struct walk *w, double kept)
+static void latent_attention(struct walk *w)
 {
 	const struct rfl_lm *lm = w->lm;
 	const double heads = (double)lm->heads, latent = (double)lm->kv_lora;
@@ -242,7 +241,7 @@ static void latent_attention(struct walk *w, double kept)
 		p.qk->bytes[RFL_LM_ACTIVATIONS] += keys * heads * nope * w->value;
 		p.sv->bytes[RFL_LM_ACTIVATIONS] += keys * heads * v * w->value;
 	}
-	keep_cache(w, p.qk, kept, 1, latent + rope);
+	keep_cache(w, p.qk, 1, latent + rope);
 	linear(w, "o_proj", w->tokens, heads * v, w->hidden, f, false);
 }
 
@@ -323,8 +322,6 @@ static void see(struct walk *w, int64_t window)
 static void layer(struct walk *w, int64_t layers, const char *name, int64_t window, bool moe)
 {
 	static const struct mlp_names dense = { "gate_proj", "up_proj", "mlp_act", "down_proj" };
-	const double context = (double)(w->s->past + w->s->tokens);
-	const double kept = window ? fmin(context, (double)window) : context;
 
 	if (!layers)
 		return;
@@ -334,9 +331,9 @@ static void layer(struct walk *w, int64_t layers, const char *name, int64_t wind
 	see(w, window);
 	norm(w, "attn_norm", w->tokens, w->hidden);
 	if (w->lm->kv_lora)
-		latent_attention(w, kept);
+		latent_attention(w);
 	else
-		grouped_attention(w, kept);
+		grouped_attention(w);
 	if (!has(w, RFL_LM_PARALLEL))
 		all_reduce(w, "attn_all_reduce");
 	if (has(w, RFL_LM_POST_NORMS))
@@ -379,7 +376,7 @@ static void head(struct walk *w)
 	if (tied) {
 		op->params = op->active = bias ? vocab : 0;
 		if (w->f->head.bits == w->f->base.bits)
-			op->stored = 0;
+			op->stored = bytes_of(&w->f->base, op->params);
 	}
 	if (w->s->fusion == RFL_FUSION_COMPULSORY) {
 		for (size_t i = 0; i < w->out->n; i++)
@@ -388,8 +385,9 @@ static void head(struct walk *w)
 	}
 }
 
-/* The memory of a device. Of several stages, each has the embedding or the head, and the one that
- * holds most has the later kinds of layers. */
+/* The memory of a device. Of several stages, each has the embedding or the head. The one that holds
+ * most has the later kinds of layers; layers with a window are between the others, so that it has
+ * both in proportion. */
 static void sum_memory(const struct walk *w)
 {
 	const int64_t stages = w->s->pipeline > 1 ? w->s->pipeline : 1;
@@ -400,6 +398,8 @@ static void sum_memory(const struct walk *w)
 	for (size_t i = c->n; i-- > 0;) {
 		const struct rfl_lm_op *op = &c->ops[i];
 		const bool last = i + 1 == c->n || strcmp(c->ops[i + 1].layer, op->layer) != 0;
+		const bool global = strcmp(op->layer, "global") == 0;
+		const int64_t most = global ? (op->layers + stages - 1) / stages : op->layers;
 
 		c->workspace_bytes = fmax(c->workspace_bytes, op->bytes[RFL_LM_ACTIVATIONS]);
 		if (!*op->layer) {
@@ -407,7 +407,8 @@ static void sum_memory(const struct walk *w)
 			continue;
 		}
 		if (last) {
-			left -= here = op->layers < left ? op->layers : left;
+			here = most < left ? most : left;
+			left -= here;
 		}
 		c->weights_bytes += op->stored * (double)here;
 		c->cache_bytes += op->cached * (double)here;

@@ -112,18 +112,19 @@ void rfl_lms_free(struct rfl_lms *lms)
 		rfl_arena_free(lms->arena);
 }
 
-/* Whether two names are equal but for case and punctuation. */
+/* Whether two names are equal but for case and punctuation. A name without letters and digits
+ * equals none. */
 static bool same_name(struct rfl_span a, struct rfl_span b)
 {
 	size_t i = 0, k = 0;
 
-	for (;;) {
+	for (bool some = false;; some = true) {
 		while (i < a.len && !isalnum((unsigned char)a.at[i]))
 			i++;
 		while (k < b.len && !isalnum((unsigned char)b.at[k]))
 			k++;
 		if (i == a.len || k == b.len)
-			return i == a.len && k == b.len;
+			return some && i == a.len && k == b.len;
 		if (tolower((unsigned char)a.at[i++]) != tolower((unsigned char)b.at[k++]))
 			return false;
 	}

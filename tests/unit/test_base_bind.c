@@ -73,7 +73,7 @@ static const struct rfl_member of_doc[] = {
 	{ "time_ms", D(REAL, time_s), .unit = 1e-3 },
 	{ "limit", D(REAL, limit), .null = true, .max = 1 },
 	{ "words", RFL_MEMBERS(TEXT, struct doc, words, nwords), .or_one = true, .filled = true },
-	{ "batches", RFL_MEMBERS(INT, struct doc, batches, nbatches), .min = 1 },
+	{ "batches", RFL_MEMBERS(INT, struct doc, batches, nbatches), .min = 1, .null = true },
 	{ "first", D(OBJECT, first), .object = of_size },
 	{ "sizes", RFL_MEMBERS(OBJECT, struct doc, sizes, nsizes), .object = of_size },
 	{ "checked", RFL_CHECKED(INT), .max = INFINITY },
@@ -148,6 +148,9 @@ static void absent_members_remain(void **state)
 	assert_int_equal(doc.few, 3);
 	assert_true(isnan(doc.limit)); /* null */
 	assert_null(doc.fixed);
+	doc.nbatches = 1; /* null for a list: an empty one */
+	assert_ok(read_doc("{\"title\": \"t\", \"batches\": null}", arena, &doc, &err), &err);
+	assert_int_equal(doc.nbatches, 0);
 	doc.few = 0;
 	doc.time_s = NAN;
 	doc.first.rate = NAN;
@@ -173,6 +176,8 @@ static void every_error_names_its_place(void **state)
 		{ "{\"title\": \"t\", \"tilte\": 1}", "/tilte: unknown key; did you mean title?" },
 		{ "{\"title\": \"t\", \"fixed\": \"A\"}",
 		  "/fixed: must be lower-case letters, not \"A\"" },
+		{ "{\"title\": \"t\", \"batches\": [1, null]}",
+		  "/batches/1: must be an integer of at least 1, not null" },
 		{ "{\"title\": \"t\", \"on\": 1}", "/on: must be true or false, not 1" },
 		{ "{\"title\": \"t\", \"color\": \"gren\"}",
 		  "/color: must be one of red, green, not \"gren\"; did you mean green?" },

@@ -140,6 +140,9 @@ static void names(void **state)
 	assert_ptr_equal(model("llama-3.1-8b"), model("llama3_8b"));
 	assert_int_equal(rfl_lms_find(lms, "lama2_7b", &lm, &err), RFL_ENOTFOUND);
 	assert_says(&err, "did you mean llama2_7b");
+	/* models without an alias do not have the name "" */
+	assert_int_equal(rfl_lms_find(lms, ".", &lm, NULL), RFL_ENOTFOUND);
+	assert_int_equal(rfl_lms_find(lms, "\xe6\xa8\xa1", &lm, NULL), RFL_ENOTFOUND);
 }
 
 /*
@@ -285,6 +288,11 @@ static void windows(void **state)
 	assert_close(op(mistral, &s, "qk_matmul").flops, 2.0 * 4096 * 32 * 128, 0);
 	c = count(mistral, &s);
 	assert_close(c.cache_bytes, 32 * 2 * 2.0 * 4096 * 8 * 128, 0);
+	/* with drafts, all that the five queries see */
+	s.tokens = 5;
+	c = count(mistral, &s);
+	assert_close(c.cache_bytes, 32 * 2 * 2.0 * 4100 * 8 * 128, 0);
+	s.tokens = 1;
 	/* 22 layers with 512 tokens, 4 with all */
 	c = count(gemma, &s);
 	assert_close(c.cache_bytes, 2 * 2.0 * 256 * (22 * 512 + 4 * 10000), 0);
@@ -487,6 +495,29 @@ static void split(void **state)
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_lm_check_split(lm, 1, 81, &err), RFL_EINVAL);
 	assert_ok(rfl_lm_check_split(lm, 16, 80, &err), &err);
+	/* of 21 + 21 layers, one of two stages has 11 that see all tokens */
+	s = step(1, 9999, 1);
+	s.pipeline = 2;
+	c = count(model("gemma2_9b"), &s);
+	assert_close(c.cache_bytes, 2 * 2.0 * 8 * 256 * (11 * 10000 + 10 * 4096), 0);
+	s.pipeline = 3;
+	c = count(model("gemma3_1b"), &s);
+	assert_close(c.cache_bytes, 2 * 2.0 * 256 * (2 * 10000 + 7 * 512), 0);
+	s.pipeline = 2;
+	c = count(model("mistral_7b"), &s);
+	assert_close(c.cache_bytes, 16 * 2 * 2.0 * 4096 * 8 * 128, 0);
+}
+
+/* The head of GPT-J, say: the matrix is the embedding, the bias is not. */
+static void a_tied_head_has_its_bias(void **state)
+{
+	const struct rfl_lm_step s = step(1, 0, 1);
+	struct rfl_lm lm = *model("gpt2");
+
+	(void)state;
+	lm.traits |= RFL_LM_HEAD_BIAS;
+	assert_close(op(&lm, &s, "lm_head").stored, 2 * 50257.0, 0);
+	assert_close(total(&lm, &s).stored, 2 * total(&lm, &s).params, 0);
 }
 
 /* The configurations of four models give the counts of their rows. */
@@ -534,7 +565,7 @@ static void defaults(void **state)
 	} cases[] = {
 		{ "{\"model_type\": \"llama\"}", "llama2_7b" },
 		{ "{\"architectures\": [\"MistralForCausalLM\"]}", "mistral_7b" },
-		{ "{\"model_type\": \"mixtral\"}", "mixtral_8x7b" },
+		{ "{\"model_type\": \"mixtral\", \"layer_types\": null}", "mixtral_8x7b" },
 		{ "{\"model_type\": \"gemma2\"}", "gemma2_2b" },
 		{ "{\"model_type\": \"deepseek_v3\"}", "deepseek_v3" },
 		{ "{\"model_type\": \"gpt_oss\"}", "gpt_oss_120b" },
@@ -598,6 +629,9 @@ static void formats_of_configurations(void **state)
 		  "{\"weights\": {\"num_bits\": 4, \"type\": \"int\", \"group_size\": 128}, "
 		  "\"input_activations\": null}}",
 		  "int4", "fp16", 128, 0 },
+		{ "\"quant_method\": \"compressed-tensors\", \"config_groups\": {\"group_0\": "
+		  "{\"weights\": {\"num_bits\": 4, \"group_size\": 128, \"symmetric\": false}}}",
+		  "int4", "fp16", 128, 4 },
 	};
 	struct rfl_arena *arena = rfl_arena_new();
 
@@ -647,13 +681,23 @@ static void bad_configurations(void **state)
 		{ "{\"model_type\": \"mixtral\", \"num_experts_per_tok\": 9}", "9 of 8 experts" },
 		{ "{\"model_type\": \"gemma2\", \"layer_types\": [\"full_attention\"]}",
 		  "/layer_types: must have one entry per layer" },
+		{ "{\"model_type\": \"llama\", \"layer_types\": [null]}",
+		  "/layer_types/0: must be a string, not null" },
+		{ "{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": "
+		  "\"fp8\", \"weight_block_size\": [null, null]}}",
+		  "/weight_block_size/0: must be an integer from 1" },
 		{ "{\"model_type\": \"qwen3_moe\", \"mlp_only_layers\": [0]}", "/mlp_only_layers" },
 		{ "{\"model_type\": \"phi\", \"qk_layernorm\": true}", "/qk_layernorm" },
 		{ "{\"model_type\": \"deepseek_v3\", \"first_k_dense_replace\": 62}",
 		  "61 layers cannot have 62" },
-		{ "{\"model_type\": \"llama\", \"num_hidden_layers\": 2000000000, "
+		{ "{\"model_type\": \"llama\", \"num_hidden_layers\": 65536, "
 		  "\"hidden_size\": 2000000000}",
 		  "more than 2^53 parameters" },
+		{ "{\"model_type\": \"llama\", \"num_hidden_layers\": 65537}",
+		  "/num_hidden_layers: must be an integer from 0 to 65536, not 65537" },
+		{ "{\"model_type\": \"llama\", \"torch_dtype\": \"float8_e4m3fn\"}",
+		  "/torch_dtype: must be one of float32, float16, bfloat16, not "
+		  "\"float8_e4m3fn\"" },
 		{ "{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": "
 		  "\"hqq\"}}",
 		  "/quantization_config/quant_method: is not one of awq" },
@@ -697,6 +741,7 @@ int main(void)
 		cmocka_unit_test(one_more_does_not_fit),
 		cmocka_unit_test(drafts),
 		cmocka_unit_test(split),
+		cmocka_unit_test(a_tied_head_has_its_bias),
 		cmocka_unit_test(configurations),
 		cmocka_unit_test_setup_teardown(defaults, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(formats_of_configurations, tmpdir_make,
