@@ -815,7 +815,7 @@ static void replays(struct rig *r, const struct rfl_optimizer *o, const float *w
 {
 	static float got[FLOATS];
 
-	for (int64_t first = 3; first <= 6 && r->ops->capture; first += 3) {
+	for (int64_t first = 3; first <= 6 && r->device == RFL_DEVICE_CUDA; first += 3) {
 		struct rfl_batch batch = batch_of(r, first, 3);
 		struct rfl_optimizer now = *o;
 		double loss;
@@ -831,7 +831,7 @@ static void replays(struct rig *r, const struct rfl_optimizer *o, const float *w
 		r->score.rows += 3;
 		r->score.loss += 3 * loss;
 	}
-	if (r->ops->capture)
+	if (r->device == RFL_DEVICE_CUDA)
 		same_bits(r, "parameters after replays", got, want, get_params(r, got));
 }
 
@@ -933,8 +933,9 @@ static void resets(struct rig *r, const struct rfl_optimizer *o)
 	open_engine(r, o);
 	set_params(r);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(r->ops->capture(r->e, &batch, true, true, NULL),
-				 i ? RFL_OK : RFL_EINVAL); /* nothing has run */
+		if (strcmp(r->ops->name, "planned") == 0) /* which needs a step before */
+			assert_int_equal(r->ops->capture(r->e, &batch, true, true, NULL),
+					 i ? RFL_OK : RFL_EINVAL);
 		TRY(r, r->ops->forward(r->e, &batch, err));
 		TRY(r, r->ops->backward(r->e, NULL, err));
 	}
@@ -1027,7 +1028,7 @@ static void conforms(void **state)
 		trains(r, &optimizers[i].o);
 	}
 	r->stage = "uploads and resets";
-	if (r->ops->upload && r->ops->capture)
+	if (r->device == RFL_DEVICE_CUDA)
 		resets(r, &optimizers[2].o);
 	if (r->failures)
 		fail_msg("%s: %d differences", r->name, r->failures);
