@@ -38,7 +38,7 @@ engines="planned torch" files=("$golden"/zoo/{alexnet,densenet121,efficientnet_b
   "$golden"/zoo/{mobilenet_v2,mobilenet_v3_small,regnet_y_400mf,resnet18,shufflenet_v2_x1_0,squeezenet1_1,vgg16}.json
   "$golden"/train_{cifar_cnn,resnet18,resnet50,vgg16,mobilenet_v2}.json)
 if [ $quick = 1 ]; then
-  warmup=3 iters=2 models=cifar_cnn:4 precisions="fp32 bf16" engines=planned
+  warmup=3 iters=2 models=cifar_cnn:4 precisions=fp16 engines=planned
   files=("$golden/zoo/cifar_cnn.json" "$golden/train_cifar_cnn.json")
 fi
 

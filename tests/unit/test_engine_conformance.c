@@ -1078,17 +1078,19 @@ static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum r
 		enum rfl_layout layout;
 		bool benchmark;
 	} forms[] = {
+		/* first for GPUs only, last for CPUs only */
+		{ RFL_PRECISION_FP32, RFL_LAYOUT_NHWC, true },
+		{ RFL_PRECISION_FP16, RFL_LAYOUT_NCHW, false },
+		{ RFL_PRECISION_BF16, RFL_LAYOUT_NHWC, false },
 		{ RFL_PRECISION_FP32, RFL_LAYOUT_NCHW, false },
 		{ RFL_PRECISION_FP32, RFL_LAYOUT_NHWC, false },
-		{ RFL_PRECISION_BF16, RFL_LAYOUT_NHWC, false },
 		{ RFL_PRECISION_BF16, RFL_LAYOUT_NCHW, false },
-		{ RFL_PRECISION_FP16, RFL_LAYOUT_NHWC, false }, /* the rest for GPUs only */
-		{ RFL_PRECISION_TF32, RFL_LAYOUT_NHWC, false },
-		{ RFL_PRECISION_FP32, RFL_LAYOUT_NHWC, true },
-		{ RFL_PRECISION_BF16, RFL_LAYOUT_NHWC, true },
 	};
+	enum { CPU_BEGIN = 2, CPU_END = 6, GPU_END = 4 };
+	const size_t begin = device == RFL_DEVICE_CPU ? CPU_BEGIN : 0;
+	const size_t end = device == RFL_DEVICE_CPU ? CPU_END : GPU_END;
 	const size_t each = RFL_ARRAY_LEN(subjects);
-	const size_t n = each * (device == RFL_DEVICE_CPU ? 4 : RFL_ARRAY_LEN(forms));
+	const size_t n = each * (end - begin);
 
 	for (size_t k = 0; k < n; k++) {
 		struct rig *r = &rigs[k];
@@ -1096,9 +1098,9 @@ static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum r
 		r->ops = ops;
 		r->device = device;
 		r->subject = &subjects[k % each];
-		r->precision = forms[k / each].precision;
-		r->layout = forms[k / each].layout;
-		r->benchmark = forms[k / each].benchmark;
+		r->precision = forms[begin + k / each].precision;
+		r->layout = forms[begin + k / each].layout;
+		r->benchmark = forms[begin + k / each].benchmark;
 		r->tolerance = &tolerances[r->precision != RFL_PRECISION_FP32];
 		(void)snprintf(r->name, sizeof(r->name), "%s/%s/%s%s/%s", id,
 			       rfl_precision_names[r->precision], rfl_layout_names[r->layout],
@@ -1115,7 +1117,7 @@ static size_t add_cases(const struct rfl_engine_ops *ops, const char *id, enum r
 int main(int argc, char **argv)
 {
 	const char *const dirs[] = { RFL_TEST_BUILD "/lib/roofline/plugins", NULL };
-	enum { PER_ENGINE = 8 * RFL_ARRAY_LEN(subjects), MAX_ENGINES = 8 };
+	enum { PER_ENGINE = 5 * RFL_ARRAY_LEN(subjects), MAX_ENGINES = 8 };
 	const enum rfl_device device =
 		argc > 1 && strcmp(argv[1], "cuda") == 0 ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU;
 	RFL_AUTOFREE struct rig *rigs = rfl_alloc_array(MAX_ENGINES * PER_ENGINE, sizeof(*rigs));
