@@ -110,7 +110,7 @@ static bool is_roof(const struct rfl_peaks_env *env, const char *key)
 	for (size_t i = 0; !env->short_form && (c = rfl_ceiling_at(i)); i++) {
 		const char *keys[] = { c->key, c->faster, c->elementwise };
 
-		for (size_t k = 0; k < RFL_ARRAY_LEN(keys); k++)
+		for (size_t k = 0; !c->inference && k < RFL_ARRAY_LEN(keys); k++)
 			if (keys[k] && strlen(keys[k]) == len && strncmp(keys[k], key, len) == 0)
 				return true;
 	}

@@ -55,32 +55,29 @@ double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop
  * operations in fp32. The bf16 instructions of CPUs are dot products, so elementwise operations in
  * bf16 are computed in fp32, too, and so is everything on a CPU without these instructions. */
 static const struct rfl_ceiling ceilings[] = {
-	/* backend, precision, key, faster, elementwise */
-	{ "cpu", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
-	{ "cpu", "fp64", "fp64.vector", NULL, "fp64.vector" },
-	{ "cpu", "amp", "bf16.vector", "bf16.matrix", "fp32.vector" },
-	{ "cpu", "bf16", "bf16.vector", "bf16.matrix", "fp32.vector" },
-	{ "cpu", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector" },
-	{ "cuda", "fp32", "fp32.vector", NULL, "fp32.vector" },
-	{ "cuda", "fp64", "fp64.vector", NULL, "fp64.vector" },
-	{ "cuda", "tf32", "tf32.matrix", NULL, "fp32.vector" },
-	{ "cuda", "amp", "fp16.matrix", NULL, "fp32.vector" },
-	{ "cuda", "fp16", "fp16.matrix", NULL, "fp16.vector" },
-	{ "cuda", "bf16", "bf16.matrix", NULL, "bf16.vector" },
-	{ "mps", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
-	{ "mps", "amp", "fp16.vector", "fp16.matrix", "fp32.vector" },
-	{ "mps", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector" },
-	{ "mps", "bf16", "bf16.vector", "bf16.matrix", "bf16.vector" },
-	/* of language models at inference */
-	{ "cuda", "fp8", "fp8.matrix", NULL, "fp32.vector" },
-	{ "cuda", "int8", "int8.matrix", NULL, "fp32.vector" },
+	/* backend, precision, key, faster, elementwise, inference */
+	{ "cpu", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector", false },
+	{ "cpu", "fp64", "fp64.vector", NULL, "fp64.vector", false },
+	{ "cpu", "amp", "bf16.vector", "bf16.matrix", "fp32.vector", false },
+	{ "cpu", "bf16", "bf16.vector", "bf16.matrix", "fp32.vector", false },
+	{ "cpu", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector", false },
+	{ "cuda", "fp32", "fp32.vector", NULL, "fp32.vector", false },
+	{ "cuda", "fp64", "fp64.vector", NULL, "fp64.vector", false },
+	{ "cuda", "tf32", "tf32.matrix", NULL, "fp32.vector", false },
+	{ "cuda", "amp", "fp16.matrix", NULL, "fp32.vector", false },
+	{ "cuda", "fp16", "fp16.matrix", NULL, "fp16.vector", false },
+	{ "cuda", "bf16", "bf16.matrix", NULL, "bf16.vector", false },
+	{ "mps", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector", false },
+	{ "mps", "amp", "fp16.vector", "fp16.matrix", "fp32.vector", false },
+	{ "mps", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector", false },
+	{ "mps", "bf16", "bf16.vector", "bf16.matrix", "bf16.vector", false },
+	{ "cuda", "fp8", "fp8.matrix", NULL, "fp32.vector", true },
+	{ "cuda", "int8", "int8.matrix", NULL, "fp32.vector", true },
 };
-
-enum { INFERENCE_ONLY = 2 };
 
 const struct rfl_ceiling *rfl_ceiling_at(size_t i)
 {
-	return i < RFL_ARRAY_LEN(ceilings) - INFERENCE_ONLY ? &ceilings[i] : NULL;
+	return i < RFL_ARRAY_LEN(ceilings) ? &ceilings[i] : NULL;
 }
 
 enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision,

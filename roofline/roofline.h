@@ -63,10 +63,10 @@ struct rfl_ceiling {
 	 * has a usable value for it. NULL: none. */
 	const char *faster;
 	const char *elementwise; /**< for normalisation, activation, optimizer */
+	bool inference;          /**< no training step uses it */
 };
 
-/** The i-th row, or NULL past the end. Rows that no training step uses (fp8, int8) are not listed.
- */
+/** The i-th row, or NULL past the end. */
 const struct rfl_ceiling *rfl_ceiling_at(size_t i);
 
 /** @return RFL_OK; RFL_ENOTFOUND names backend and precision */
