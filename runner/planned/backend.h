@@ -63,7 +63,7 @@ const struct rfl_plan *rfl_session_plan(const struct rfl_session *s);
 struct rfl_session_call {
 	const struct rfl_batch *batch;
 	uint64_t counter; /**< distinguishes the dropout of each forward pass */
-	int64_t update;   /**< t of the next update */
+	int64_t update;   /**< t of the next update: 1 for the first */
 };
 
 /** Run one step, without waiting for it where the library allows. The first step, INPUT, takes the
@@ -85,9 +85,9 @@ enum rfl_rc rfl_session_accumulate(struct rfl_session *s, bool first, struct rfl
  */
 enum rfl_rc rfl_session_gradient(struct rfl_session *s, int param, bool summed, float *out,
 				 struct rfl_err *err);
-/** Update all parameters with a gradient. @param t  1 at the first update */
+/** Update all parameters with a gradient: the update whose number the last call had. */
 enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer *optimizer,
-			       int64_t t, bool summed, struct rfl_err *err);
+			       bool summed, struct rfl_err *err);
 
 /** The loss of the last forward pass, and sums over the passes since the last restart. */
 struct rfl_totals {

@@ -92,7 +92,7 @@ static void close_engine(struct rfl_engine *e)
 	free(e);
 }
 
-static struct rfl_engine_ops planned_ops;
+static const struct rfl_engine_ops *ops(void);
 
 static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engine_config *config,
 			       struct rfl_engine **ret, struct rfl_err *err)
@@ -104,7 +104,7 @@ static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engin
 	enum rfl_rc rc;
 
 	*e = (struct rfl_engine){
-		.ops = &planned_ops, .net = net, .config = *config, .mode = RFL_ENGINE_TRAIN
+		.ops = ops(), .net = net, .config = *config, .mode = RFL_ENGINE_TRAIN
 	};
 	rc = check_config(config, &why);
 	if (rc == RFL_OK) { /* the layers, before memory is taken */
@@ -355,8 +355,8 @@ static enum rfl_rc step(struct rfl_engine *e, struct rfl_err *err)
 	if (!e->fresh)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"planned: step needs gradients; run backward first");
-	if (rfl_session_update(e->sessions[FOR_TRAINING], &e->config.optimizer, e->updates + 1,
-			       e->summed, &why) != RFL_OK)
+	if (rfl_session_update(e->sessions[FOR_TRAINING], &e->config.optimizer, e->summed, &why) !=
+	    RFL_OK)
 		return prefixed(err, &why);
 	e->updates++;
 	e->fresh = false;
@@ -668,7 +668,7 @@ static enum rfl_rc record_steps(struct rfl_engine *e, struct rfl_session *s, boo
 	if (rc == RFL_OK && backwards)
 		rc = run_steps(e, s, plan->nforward, plan->nsteps, err);
 	if (rc == RFL_OK && updates)
-		rc = rfl_session_update(s, &e->config.optimizer, e->call.update, false, err);
+		rc = rfl_session_update(s, &e->config.optimizer, false, err);
 	return rc;
 }
 
@@ -695,7 +695,6 @@ static enum rfl_rc capture(struct rfl_engine *e, const struct rfl_batch *batch, 
 	if (rc == RFL_OK)
 		rc = rfl_backend_queue->begin(e->backend, &why);
 	if (rc == RFL_OK) {
-		e->call = (struct rfl_session_call){ .batch = batch, .update = e->updates + 1 };
 		rc = record_steps(e, s, backwards, updates, &why);
 		ended = rfl_backend_queue->end(e->backend, rc == RFL_OK,
 					       rc == RFL_OK ? &why : NULL);
@@ -738,41 +737,48 @@ static enum rfl_rc replay(struct rfl_engine *e, const struct rfl_batch *batch, s
 
 /* ---- the plugin ---- */
 
-static struct rfl_engine_ops planned_ops = {
-	.name = "planned",
-	.version = RFL_PLANNED_VERSION,
-	.variant = RFL_PLANNED_VARIANT,
-	.probe = rfl_backend_probe,
-	.library_version = rfl_backend_version,
-	.unsupported = unsupported,
-	.open = open_engine,
-	.close = close_engine,
-	.set_mode = set_mode,
-	.set_optimizer = set_optimizer,
-	.forward = forward,
-	.forward_traced = forward_traced,
-	.zero_grad = zero_grad,
-	.backward = backward,
-	.step = step,
-	.reset_optimizer = reset_optimizer,
-	.loss = loss,
-	.logits = logits,
-	.set_param = set_param,
-	.get_param = get_param,
-	.get_grad = get_grad,
-	.param_data = param_data,
-	.sync = sync_engine,
-	.memory = memory,
-	.snapshot = snapshot,
-	.restore = restore,
-	.mark = mark,
-	.reset_memory = reset_memory,
-	.reserve_events = reserve_events,
-	.record_event = record_event,
-	.elapsed = elapsed,
-	.optimizer_kernels = optimizer_kernels,
-	.score = score,
-	.visit_state = visit_state,
+/* What all back ends have. */
+/* clang-format off */
+#define MEMBERS \
+	.name = "planned", \
+	.version = RFL_PLANNED_VERSION, \
+	.variant = RFL_PLANNED_VARIANT, \
+	.probe = rfl_backend_probe, \
+	.library_version = rfl_backend_version, \
+	.unsupported = unsupported, \
+	.open = open_engine, \
+	.close = close_engine, \
+	.set_mode = set_mode, \
+	.set_optimizer = set_optimizer, \
+	.forward = forward, \
+	.forward_traced = forward_traced, \
+	.zero_grad = zero_grad, \
+	.backward = backward, \
+	.step = step, \
+	.reset_optimizer = reset_optimizer, \
+	.loss = loss, \
+	.logits = logits, \
+	.set_param = set_param, \
+	.get_param = get_param, \
+	.get_grad = get_grad, \
+	.param_data = param_data, \
+	.sync = sync_engine, \
+	.memory = memory, \
+	.snapshot = snapshot, \
+	.restore = restore, \
+	.mark = mark, \
+	.reset_memory = reset_memory, \
+	.reserve_events = reserve_events, \
+	.record_event = record_event, \
+	.elapsed = elapsed, \
+	.optimizer_kernels = optimizer_kernels, \
+	.score = score, \
+	.visit_state = visit_state
+/* clang-format on */
+
+static const struct rfl_engine_ops without_queue = { MEMBERS };
+static const struct rfl_engine_ops with_queue = {
+	MEMBERS,
 	.device_info = device_info,
 	.scaling = scaling,
 	.host_alloc = host_alloc,
@@ -783,19 +789,14 @@ static struct rfl_engine_ops planned_ops = {
 	.replay = replay,
 };
 
+static const struct rfl_engine_ops *ops(void)
+{
+	return rfl_backend_queue ? &with_queue : &without_queue;
+}
+
 extern RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);
 
 const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi)
 {
-	if (!rfl_backend_queue) {
-		planned_ops.device_info = NULL;
-		planned_ops.scaling = NULL;
-		planned_ops.host_alloc = NULL;
-		planned_ops.host_free = NULL;
-		planned_ops.upload = NULL;
-		planned_ops.uploaded = NULL;
-		planned_ops.capture = NULL;
-		planned_ops.replay = NULL;
-	}
-	return abi == RFL_ENGINE_ABI ? &planned_ops : NULL;
+	return abi == RFL_ENGINE_ABI ? ops() : NULL;
 }

@@ -6,7 +6,7 @@
 #include "tests/unit/described_gpu.h"
 
 static const char *const nets[] = { "resnet50", "vgg16", "mobilenet_v2" };
-static const struct rfl_conv_rules usual = { .narrow_bias = true, .workspace = 1 << 30 };
+static const struct rfl_conv_rules usual = { .workspace = 1 << 30 };
 
 /* Every layer and pass of the nets, in the first precisions. */
 static void every_layer_has_a_plan(enum described which, size_t nprecisions, bool deterministic)
@@ -96,7 +96,6 @@ static void refusals(void **state)
 			struct rfl_conv_rules rules = rows[r].rules;
 
 			rules.workspace = usual.workspace;
-			rules.narrow_bias = true;
 			for (int i = 0; i < n && rows[r].chips >> which & 1u; i++)
 				if (layers[i].conv.pass == rows[r].pass &&
 				    plan_one(lib, &layers[i], &rules) >= 0) {

@@ -80,7 +80,7 @@ struct rfl_backend {
 struct task {
 	struct rfl_conv_plan conv;
 	bool fused; /* the convolution's plan adds the bias, and applies ReLU */
-	int64_t scratch, workspace, gradient, partials, factors;
+	int64_t workspace, gradient, partials, factors;
 	int64_t chunks; /* of partial sums over rows */
 	int norm;       /* index into the session's norms, for both directions */
 };
@@ -174,11 +174,13 @@ static inline void *rfl_cuda__pointer(rfl_cuda_address address)
 	return (void *)(uintptr_t)address;
 }
 
-/* A parameter's floats in a block; NULL: the block does not exist. */
-static inline float *rfl_cuda__floats(const struct rfl_backend *b, rfl_cuda_address block,
-				      int param)
+/* The floats, in a block, of the parameter of this kind of a step's node; NULL: it has none. */
+static inline float *rfl_cuda__floats(const struct rfl_session *s, const struct rfl_plan_step *at,
+				      enum rfl_param_kind kind, rfl_cuda_address block)
 {
-	return block ? (float *)(uintptr_t)(block + 4 * b->at[param]) : NULL;
+	const int param = rfl_plan_param(s->plan->net, at->node, kind);
+
+	return param < 0 ? NULL : rfl_cuda__pointer(block + 4 * s->b->at[param]);
 }
 
 /* What cuDNN's plans may use. */
@@ -186,7 +188,6 @@ static inline struct rfl_conv_rules rfl_cuda__rules(const struct rfl_backend *b)
 {
 	return (struct rfl_conv_rules){ .type = b->type,
 					.tf32 = b->tf32,
-					.narrow_bias = true,
 					.deterministic = b->deterministic,
 					.workspace = MAX_WORKSPACE };
 }

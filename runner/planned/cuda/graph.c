@@ -72,7 +72,6 @@ static rfl_cudnn_descriptor graph(struct rfl_making *m, const struct rfl_conv *c
 	const int type = rfl_cudnn__type(rules->type), after = c->bias + c->relu;
 	const bool wide = rules->wide_gradient && c->pass == RFL_PLAN_WGRAD;
 	const int weights = wide ? RFL_CUDNN_DATA_FLOAT : type;
-	const int biases = rules->narrow_bias ? type : RFL_CUDNN_DATA_FLOAT;
 	const int64_t in = c->channels[0], out = c->channels[1], n = c->batch;
 	rfl_cudnn_descriptor x =
 		rfl_cudnn__tensor(m, RFL_CONV_X, type, n, in, c->in, RFL_TENSOR_MEMORY);
@@ -90,7 +89,7 @@ static rfl_cudnn_descriptor graph(struct rfl_making *m, const struct rfl_conv *c
 	if (c->bias)
 		ops[nops++] = rfl_cudnn__pointwise(
 			m, RFL_CUDNN_POINTWISE_ADD, between[0],
-			rfl_cudnn__tensor(m, RFL_CONV_B, biases, 1, out, single, RFL_TENSOR_MEMORY),
+			rfl_cudnn__tensor(m, RFL_CONV_B, type, 1, out, single, RFL_TENSOR_MEMORY),
 			c->relu ? between[1] : y);
 	if (c->relu)
 		ops[nops++] = rfl_cudnn__pointwise(m, RFL_CUDNN_POINTWISE_RELU_FWD,

@@ -47,10 +47,10 @@ struct rfl_conv rfl_conv_of(const struct rfl_plan *plan, int step);
 
 /** What a plan may use. */
 struct rfl_conv_rules {
-	enum rfl_value type; /**< of images, weights and their gradients; sums are float32 */
-	bool tf32;           /**< float32 may be multiplied with 10 bits of mantissa */
-	bool narrow_bias;    /**< the bias is of `type`, as where PyTorch casts automatically */
-	bool wide_gradient;  /**< dW is float32; cuDNN 9.19 has no such plan for 16-bit images */
+	/** Of images, weights, biases and the gradients of these; sums are float32. */
+	enum rfl_value type;
+	bool tf32;          /**< float32 may be multiplied with 10 bits of mantissa */
+	bool wide_gradient; /**< dW is float32; cuDNN 9.19 has no such plan for 16-bit images */
 	bool deterministic;
 	int64_t workspace; /**< at most so many bytes */
 };

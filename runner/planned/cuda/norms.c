@@ -121,13 +121,6 @@ enum rfl_rc rfl_cuda__time_norms(struct rfl_session *s, struct rfl_err *err)
 	return rc;
 }
 
-/* A parameter of the step's node. */
-static void *floats(const struct rfl_session *s, const struct rfl_plan_step *at,
-		    enum rfl_param_kind kind, rfl_cuda_address block)
-{
-	return rfl_cuda__floats(s->b, block, rfl_plan_param(s->plan->net, at->node, kind));
-}
-
 enum rfl_rc rfl_cuda__run_norm(struct rfl_session *s, int step, struct rfl_err *err)
 {
 	static const enum rfl_plan_slot slots[] = {
@@ -148,12 +141,12 @@ enum rfl_rc rfl_cuda__run_norm(struct rfl_session *s, int step, struct rfl_err *
 		tensors[i] = rfl_cuda__data(s, at, slots[i]);
 	tensors[RFL_NORM_MEAN] = rfl_cuda__data(s, at, RFL_PLAN_MEAN);
 	tensors[RFL_NORM_INVERSE] = rfl_cuda__data(s, at, RFL_PLAN_INVERSE);
-	tensors[RFL_NORM_GAMMA] = floats(s, at, RFL_PARAM_NORM_WEIGHT, value);
-	tensors[RFL_NORM_BETA] = floats(s, at, RFL_PARAM_NORM_BIAS, value);
-	tensors[RFL_NORM_RUNNING_MEAN] = floats(s, at, RFL_PARAM_RUNNING_MEAN, value);
-	tensors[RFL_NORM_RUNNING_VARIANCE] = floats(s, at, RFL_PARAM_RUNNING_VAR, value);
-	tensors[RFL_NORM_DGAMMA] = floats(s, at, RFL_PARAM_NORM_WEIGHT, s->b->gradients);
-	tensors[RFL_NORM_DBETA] = floats(s, at, RFL_PARAM_NORM_BIAS, s->b->gradients);
+	tensors[RFL_NORM_GAMMA] = rfl_cuda__floats(s, at, RFL_PARAM_NORM_WEIGHT, value);
+	tensors[RFL_NORM_BETA] = rfl_cuda__floats(s, at, RFL_PARAM_NORM_BIAS, value);
+	tensors[RFL_NORM_RUNNING_MEAN] = rfl_cuda__floats(s, at, RFL_PARAM_RUNNING_MEAN, value);
+	tensors[RFL_NORM_RUNNING_VARIANCE] = rfl_cuda__floats(s, at, RFL_PARAM_RUNNING_VAR, value);
+	tensors[RFL_NORM_DGAMMA] = rfl_cuda__floats(s, at, RFL_PARAM_NORM_WEIGHT, s->b->gradients);
+	tensors[RFL_NORM_DBETA] = rfl_cuda__floats(s, at, RFL_PARAM_NORM_BIAS, s->b->gradients);
 	return rfl_norm_run(s->b->cudnn, &norm->graph[back], &norm->plan[back], tensors,
 			    (float)bn->eps, (float)bn->momentum,
 			    rfl_cuda__scratch(s, step, t->workspace), err);

@@ -37,8 +37,6 @@ static enum rfl_rc grow(const struct rfl_backend *b, rfl_cuda_address *address, 
 /* Begin to copy a batch to the place that was not used last. */
 static enum rfl_rc upload(struct rfl_backend *b, const struct rfl_batch *batch, struct rfl_err *err)
 {
-	struct rfl_cuda_stream *const stream = b->copies;
-
 	struct staged *s = &b->staged[1 - b->last_staged];
 	const size_t images = image_bytes(b, batch), labels = 8 * (size_t)batch->n;
 	enum rfl_rc rc = grow(b, &s->images, &s->bytes[0], images, err);
@@ -47,14 +45,14 @@ static enum rfl_rc upload(struct rfl_backend *b, const struct rfl_batch *batch, 
 	if (rc == RFL_OK)
 		rc = grow(b, &s->labels, &s->bytes[1], labels, err);
 	if (rc == RFL_OK) /* it may still be read */
-		rc = QUEUE(b, wait, err, stream, s->used, 0);
+		rc = QUEUE(b, wait, err, b->copies, s->used, 0);
 	if (rc == RFL_OK)
 		rc = RFL_CUDA_CALL(b->cuda, send, err, s->images, (const void *)batch->images,
-				   images, stream);
+				   images, b->copies);
 	if (rc == RFL_OK)
-		rc = RFL_CUDA_CALL(b->cuda, send, err, s->labels, batch->labels, labels, stream);
+		rc = RFL_CUDA_CALL(b->cuda, send, err, s->labels, batch->labels, labels, b->copies);
 	if (rc == RFL_OK)
-		rc = RFL_CUDA_CALL(b->cuda, event_record, err, s->ready, stream);
+		rc = RFL_CUDA_CALL(b->cuda, event_record, err, s->ready, b->copies);
 	if (rc != RFL_OK)
 		return rc;
 	b->last_staged = 1 - b->last_staged;

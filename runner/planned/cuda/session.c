@@ -378,15 +378,14 @@ static enum rfl_rc decide(struct rfl_session *s, const struct rfl_optimizer *o,
 	return rc;
 }
 
-enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer *o, int64_t t,
-			       bool summed, struct rfl_err *err)
+enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer *o, bool summed,
+			       struct rfl_err *err)
 {
 	struct rfl_backend *b = s->b;
 	const rfl_cuda_address gradients = summed ? b->sums : b->gradients;
 	enum rfl_rc rc = rfl_backend_make_state(b, o, err);
 	size_t first, n;
 
-	(void)t; /* on the device since the pass began */
 	if (rc == RFL_OK)
 		rc = decide(s, o, gradients, err);
 	for (int param = 0; rc == RFL_OK && next_run(s, &param, &first, &n);) {

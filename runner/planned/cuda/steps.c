@@ -51,16 +51,7 @@ static void *scratch(const struct rfl_session *s, int step, int64_t at)
 static const void *weights(const struct rfl_backend *b, int param)
 {
 	return b->values ? rfl_cuda__pointer(b->values + 2 * b->at[param])
-			 : rfl_cuda__floats(b, b->part[RFL_PART_VALUE], param);
-}
-
-/* The float32 values of a parameter of the step's node; NULL: it has none. */
-static float *floats(const struct rfl_session *s, const struct rfl_plan_step *at,
-		     enum rfl_param_kind kind, rfl_cuda_address block)
-{
-	const int param = rfl_plan_param(s->plan->net, at->node, kind);
-
-	return param < 0 ? NULL : rfl_cuda__floats(s->b, block, param);
+			 : rfl_cuda__pointer(b->part[RFL_PART_VALUE] + 4 * b->at[param]);
 }
 
 static int weight_of(const struct rfl_session *s, const struct rfl_plan_step *at)
@@ -162,7 +153,8 @@ static enum rfl_rc weighted(struct rfl_session *s, int step, struct rfl_err *err
 	const struct task *const t = &s->tasks[step];
 	const int param = weight_of(s, at);
 	const int bias_param = rfl_plan_param(s->plan->net, at->node, bias_kind(at));
-	const float *const bias = floats(s, at, bias_kind(at), s->b->part[RFL_PART_VALUE]);
+	const float *const bias =
+		rfl_cuda__floats(s, at, bias_kind(at), s->b->part[RFL_PART_VALUE]);
 	void *const y = data(s, at, RFL_PLAN_Y), *const w = scratch(s, step, t->workspace);
 	int64_t rows, columns;
 	enum rfl_rc rc;
@@ -185,7 +177,7 @@ static enum rfl_rc weighted_gradient(struct rfl_session *s, int step, struct rfl
 	const struct task *const t = &s->tasks[step];
 	struct rfl_backend *const b = s->b;
 	const int param = weight_of(s, at);
-	float *const gradient = rfl_cuda__floats(b, b->gradients, param);
+	float *const gradient = rfl_cuda__pointer(b->gradients + 4 * b->at[param]);
 	void *const narrow = scratch(s, step, t->gradient), *const dy = data(s, at, RFL_PLAN_DY);
 	float *sums = scratch(s, step, t->partials);
 	int64_t rows, columns, chunks = t->chunks;
@@ -205,7 +197,7 @@ static enum rfl_rc weighted_gradient(struct rfl_session *s, int step, struct rfl
 		rc = fold(b, &sums, &chunks, columns, err);
 	if (rc == RFL_OK)
 		rc = LAUNCH(b, err, column_totals, .n = columns, .chunks = chunks, .partials = sums,
-			    .y = floats(s, at, bias_kind(at), b->gradients));
+			    .y = rfl_cuda__floats(s, at, bias_kind(at), b->gradients));
 	return rc;
 }
 
@@ -244,16 +236,17 @@ static enum rfl_rc norm_forward(struct rfl_session *s, int step, struct rfl_err 
 			rc = fold(s->b, &sums, &chunks, 2 * columns, err);
 	}
 	if (rc == RFL_OK)
-		rc = LAUNCH(s->b, err, norm_finish, .n = columns, .type = type,
-			    .running = running(s), .rows = rows, .chunks = chunks,
-			    .eps = (float)bn->eps, .momentum = (float)bn->momentum, .x = x,
-			    .partials = sums, .gamma = floats(s, at, RFL_PARAM_NORM_WEIGHT, value),
-			    .beta = floats(s, at, RFL_PARAM_NORM_BIAS, value),
-			    .mean = data(s, at, RFL_PLAN_MEAN),
-			    .inverse = data(s, at, RFL_PLAN_INVERSE),
-			    .running_mean = floats(s, at, RFL_PARAM_RUNNING_MEAN, value),
-			    .running_variance = floats(s, at, RFL_PARAM_RUNNING_VAR, value),
-			    .slope = slope, .shift = slope + columns);
+		rc = LAUNCH(
+			s->b, err, norm_finish, .n = columns, .type = type, .running = running(s),
+			.rows = rows, .chunks = chunks, .eps = (float)bn->eps,
+			.momentum = (float)bn->momentum, .x = x, .partials = sums,
+			.gamma = rfl_cuda__floats(s, at, RFL_PARAM_NORM_WEIGHT, value),
+			.beta = rfl_cuda__floats(s, at, RFL_PARAM_NORM_BIAS, value),
+			.mean = data(s, at, RFL_PLAN_MEAN),
+			.inverse = data(s, at, RFL_PLAN_INVERSE),
+			.running_mean = rfl_cuda__floats(s, at, RFL_PARAM_RUNNING_MEAN, value),
+			.running_variance = rfl_cuda__floats(s, at, RFL_PARAM_RUNNING_VAR, value),
+			.slope = slope, .shift = slope + columns);
 	if (rc == RFL_OK)
 		rc = LAUNCH(s->b, err, norm_apply, .n = rows * columns, .type = type,
 			    .activation = at->activation, .columns = columns, .x = x,
@@ -288,10 +281,11 @@ static enum rfl_rc norm_backward(struct rfl_session *s, int step, struct rfl_err
 	if (rc == RFL_OK)
 		rc = LAUNCH(b, err, norm_gradient_finish, .n = columns, .running = running(s),
 			    .rows = rows, .chunks = chunks, .partials = sums,
-			    .gamma = floats(s, at, RFL_PARAM_NORM_WEIGHT, b->part[RFL_PART_VALUE]),
+			    .gamma = rfl_cuda__floats(s, at, RFL_PARAM_NORM_WEIGHT,
+						      b->part[RFL_PART_VALUE]),
 			    .mean = mean, .inverse = data(s, at, RFL_PLAN_INVERSE),
-			    .dgamma = floats(s, at, RFL_PARAM_NORM_WEIGHT, b->gradients),
-			    .dbeta = floats(s, at, RFL_PARAM_NORM_BIAS, b->gradients),
+			    .dgamma = rfl_cuda__floats(s, at, RFL_PARAM_NORM_WEIGHT, b->gradients),
+			    .dbeta = rfl_cuda__floats(s, at, RFL_PARAM_NORM_BIAS, b->gradients),
 			    .scale = scale, .slope = scale + columns, .shift = scale + 2 * columns);
 	if (rc == RFL_OK && dx)
 		rc = LAUNCH(b, err, norm_gradient_apply, .n = rows * columns, .type = type,

@@ -40,6 +40,7 @@ struct rfl_backend {
 	uint64_t generation;
 	uint64_t version; /* grows when values change */
 	struct saved saved;
+	int64_t update; /* t of the next update */
 	struct rfl_totals totals;
 	double *clocks; /* events: seconds */
 };

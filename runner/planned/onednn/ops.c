@@ -478,6 +478,7 @@ static void input_run(struct rfl_session *s, const struct rfl_plan_step *at,
 	const int64_t *dim = node_of(s, at)->shape.dim;
 
 	s->b->totals.loss = 0;
+	s->b->update = call->update;
 	rfl_host_input(call->batch, dim[0], dim[1], dim[2], s->b->type, data(s, at, RFL_PLAN_Y));
 }
 

@@ -460,8 +460,8 @@ enum rfl_rc rfl_session_gradient(struct rfl_session *s, int param, bool summed, 
 			s->plan->net->params[param].name);
 }
 
-enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer *o, int64_t t,
-			       bool summed, struct rfl_err *err)
+enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer *o, bool summed,
+			       struct rfl_err *err)
 {
 	struct rfl_backend *b = s->b;
 	double squares = 0;
@@ -491,8 +491,8 @@ enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer
 			.beta1 = (float)o->beta1,
 			.beta2 = (float)o->beta2,
 			.eps = (float)o->eps,
-			.correction1 = (float)(1 - pow(o->beta1, (double)t)),
-			.correction2 = (float)(1 - pow(o->beta2, (double)t)),
+			.correction1 = (float)(1 - pow(o->beta1, (double)b->update)),
+			.correction2 = (float)(1 - pow(o->beta2, (double)b->update)),
 			.decoupled = o->rule == RFL_RULE_ADAMW,
 		};
 
