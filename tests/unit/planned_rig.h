@@ -10,7 +10,7 @@
 #include "tests/unit/ieee_unpack.h"
 #include "tests/unit/rfl_test.h"
 
-/* Types are those of enum rfl_value, of which enum rfl_host_type has the first two. */
+/* Types are enum rfl_value, of which enum rfl_host_type has the first two. */
 static inline size_t size_of(int type)
 {
 	return type == RFL_VALUE_F32 ? 4 : 2;

@@ -126,8 +126,8 @@ static void run_norm(const struct shape *s, const struct rfl_host_norm *h)
 			  .mask = h->mask });
 }
 
-/* With running statistics all is equal; those of a batch depend on the order of the sums, so that a
- * result may be rounded to another neighbour. */
+/* With running statistics all is equal; the statistics of a batch depend on the order of the sums,
+ * so that a result may be rounded to another neighbour. */
 static void check_norm(const struct shape *s, const struct rfl_host_norm *got,
 		       const struct rfl_host_norm *want)
 {

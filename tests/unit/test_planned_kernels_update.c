@@ -196,7 +196,7 @@ static void gradients_are_clipped(void **state)
 	k.grad_clip = 5;
 	RUN(decide, k);
 	assert_true(shared.factor == 1);
-	/* The norm of the gradients of the loss, not of those of the scaled loss. */
+	/* The norm before the loss was scaled. */
 	shared.scale = 8;
 	k.scaling = 1;
 	RUN(decide, k);
@@ -256,7 +256,7 @@ static void the_scale_of_the_loss_changes(void **state)
 		RUN(decide, k);
 	assert_true(shared.scale == 4096);
 	RUN(decide, k);
-	/* The gradients of this update were those of the smaller scale. */
+	/* The gradients of this update had the smaller scale. */
 	assert_true(shared.scale == 8192 && shared.factor == 1.0f / 4096 && shared.good == 0);
 	assert_int_equal(shared.attempts, 3 + 1999 + 1 + 2000);
 	assert_int_equal(shared.skipped, 4);

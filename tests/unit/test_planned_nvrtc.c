@@ -116,7 +116,7 @@ static bool moves(const char *ptx, const char *kernel, const char *instruction, 
 	return false;
 }
 
-/* Kernels whose time is that of memory, and the bytes of a load and of a store. */
+/* Kernels that wait for memory, and the bytes of a load and of a store. */
 static void check_widths(const char *ptx)
 {
 	static const struct {
