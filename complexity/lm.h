@@ -46,6 +46,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 #include "complexity/count.h"
+#include "complexity/net.h"
 
 /** What deviates from a Llama: RMS norms before attention and MLP, SwiGLU, no biases, untied. */
 enum {
@@ -106,6 +107,16 @@ enum rfl_rc rfl_lms_find(const struct rfl_lms *lms, const char *name, const stru
 /** Check that the sizes are consistent and that the parameters can be counted. RFL_EINVAL. */
 enum rfl_rc rfl_lm_check(const struct rfl_lm *lm, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * Build the network of a step that passes `tokens` new tokens of each sequence through the model,
+ * and returns the logits of the last one, {1, vocab}. It has no past: an engine with a cache adds
+ * it. Its parameters are those of the model; their order is that of execution.
+ * @param ret  set on success only; release with rfl_net_free()
+ * @return RFL_OK; RFL_EUNSUPPORTED: experts, latent attention or sinks; RFL_EINVAL
+ */
+enum rfl_rc rfl_lm_net(const struct rfl_lm *lm, int64_t tokens, struct rfl_net **ret,
+		       struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** How values are stored. */
 struct rfl_lm_format {
 	const char *name; /**< "int4"; NULL: not set */
@@ -144,6 +155,12 @@ void rfl_lm_formats_fill(struct rfl_lm_formats *f);
  */
 enum rfl_rc rfl_lm_load(const char *path, struct rfl_arena *arena, struct rfl_lm *ret,
 			struct rfl_lm_formats *formats, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Load a configuration if `name` is one, else find a model of the table.
+ * @param arena  owns the texts
+ * @return those of rfl_lm_load() and rfl_lms_find() */
+enum rfl_rc rfl_lm_named(const char *name, struct rfl_arena *arena, struct rfl_lm *ret,
+			 struct rfl_lm_formats *formats, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Whether a file is such a configuration: a JSON object with "model_type" or "architectures". */
 bool rfl_lm_is_config(const char *path);

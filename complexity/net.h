@@ -123,10 +123,12 @@ struct rfl_matmul {
 	bool causal;
 };
 
-/** The inputs q, k, v are {.., tokens, features} with equal leading dimensions. */
+/** The inputs q, k, v are {.., heads, tokens, features}; the heads of k and v divide those of q, and
+ * each serves as many consecutive ones. */
 struct rfl_sdpa {
 	bool causal;
 	double dropout;
+	int64_t window; /**< a query sees so many of the last keys, with its own; 0: all */
 };
 
 struct rfl_affine {
@@ -201,8 +203,9 @@ struct rfl_node {
 			bool tanh;
 		} gelu; /**< whether to use the tanh approximation */
 		struct {
-			double theta;
-		} rope; /**< the base; rotates adjacent features of {.., tokens, features} */
+			double theta; /**< the base */
+			bool halves;  /**< pair feature i with i + features / 2, not adjacent ones */
+		} rope; /**< rotates pairs of features of {.., tokens, features} */
 		struct {
 			double probability;
 		} dropout; /**< also for stochastic depth */

@@ -156,6 +156,45 @@ enum rfl_rc rfl_lms_find(const struct rfl_lms *lms, const char *name, const stru
 	return rfl_fail(err, RFL_ENOTFOUND, 0, "no language model '%s'; %s", name, advice);
 }
 
+/* A configuration is named after its file or, as config.json, after its directory. */
+static const char *name_of(const char *path, struct rfl_arena *arena)
+{
+	char *copy = rfl_arena_strdup(arena, path), *slash = strrchr(copy, '/');
+
+	if (slash && strcmp(slash + 1, "config.json") == 0) {
+		*slash = '\0';
+		slash = strrchr(copy, '/');
+	}
+	copy = slash ? slash + 1 : copy;
+	if (rfl_span_ends(rfl_span_of(copy), ".json"))
+		copy[strlen(copy) - strlen(".json")] = '\0';
+	return *copy ? copy : path;
+}
+
+enum rfl_rc rfl_lm_named(const char *name, struct rfl_arena *arena, struct rfl_lm *ret,
+			 struct rfl_lm_formats *formats, struct rfl_err *err)
+{
+	RFL_AUTOPTR(lms) lms = NULL;
+	const struct rfl_lm *lm;
+	enum rfl_rc rc;
+
+	*formats = (struct rfl_lm_formats){ .base.name = NULL };
+	if (rfl_span_ends(rfl_span_of(name), ".json")) {
+		rc = rfl_lm_load(name, arena, ret, formats, err);
+		if (rc == RFL_OK)
+			ret->name = (char *)name_of(name, arena);
+		return rc;
+	}
+	lms = rfl_lms_new();
+	rc = rfl_lms_find(lms, name, &lm, err);
+	if (rc != RFL_OK)
+		return rc;
+	*ret = *lm;
+	ret->name = rfl_arena_strdup(arena, lm->name);
+	ret->aliases = ret->source = NULL;
+	return RFL_OK;
+}
+
 /* --- formats --- */
 
 enum { GROUP = 128, MX = 32 };

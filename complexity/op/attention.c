@@ -20,6 +20,19 @@ static bool same_leading(const struct rfl_shape *a, const struct rfl_shape *b)
 	return true;
 }
 
+/* Whether the heads of k divide those of q (grouped queries), and all else is equal. */
+static bool grouped(const struct rfl_shape *q, const struct rfl_shape *k)
+{
+	struct rfl_shape all = *k;
+	const int heads = q->ndim - 3;
+
+	if (q->ndim != k->ndim)
+		return false;
+	if (heads >= 0 && q->dim[heads] % k->dim[heads] == 0)
+		all.dim[heads] = q->dim[heads];
+	return same_leading(q, &all);
+}
+
 /* The number of pairs of a query i and a key up to i: T (T + 1) / 2 for T queries and keys. */
 static int64_t causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t keys)
 {
@@ -187,7 +200,9 @@ static enum rfl_rc sdpa_infer(struct rfl_op_shapes *s)
 
 	if (!(p >= 0.0 && p < 1.0))
 		return rfl_op_refuse(s, "dropout %g must be at least 0 and below 1", p);
-	if (!same_leading(q, k) || !same_leading(k, v) || q->dim[last] != k->dim[last] ||
+	if (s->node->attr.sdpa.window && !s->node->attr.sdpa.causal)
+		return rfl_op_refuse(s, "a window needs a causal attention");
+	if (!grouped(q, k) || !same_leading(k, v) || q->dim[last] != k->dim[last] ||
 	    k->dim[rows] != v->dim[rows])
 		return rfl_op_refuse(s, "the shapes of q %s, k %s and v %s do not match",
 				     rfl_op_show(s, q), rfl_op_show(s, k), rfl_op_show(s, v));
@@ -256,8 +271,11 @@ static void sdpa_cost(struct rfl_cost_context *c)
 	int64_t queries = q->dim[q->ndim - 2], keys = k->dim[k->ndim - 2];
 	int64_t features = q->dim[q->ndim - 1], rows = c->in / features;
 	bool causal = c->node->attr.sdpa.causal, half = causal && c->options->causal_half;
-	int64_t scores = half ? rfl_cost_size(c, rows / queries, causal_pairs(c, queries, keys))
-			      : rfl_cost_size(c, rows, keys);
+	int64_t window = c->node->attr.sdpa.window;
+	/* with a window, the first queries see fewer keys than it has, and all others that many */
+	int64_t seen = window && window < keys ? window : keys;
+	int64_t scores = half ? rfl_cost_size(c, rows / queries, causal_pairs(c, queries, seen))
+			      : rfl_cost_size(c, rows, seen);
 	int64_t masks = causal + drops(c), dropout = drops(c), f32 = rfl_dtype_bytes(RFL_DTYPE_F32);
 	int64_t qk = rfl_cost_mul(c, scores, features);
 	int64_t macs = rfl_cost_add(
@@ -353,11 +371,13 @@ RFL_OP(sdpa, "ScaledDotProductAttention", "ScaledDotProductFlashAttentionBackwar
        .infer = sdpa_infer, .cost = sdpa_cost, .saved = sdpa_saved, .scratch = sdpa_scratch,
        .autocast = RFL_AUTOCAST_LOWER,
        RFL_OP_ATTRS(RFL_OP_ATTR(BOOL, sdpa, causal, .def = 0),
-		    RFL_OP_ATTR(REAL, sdpa, dropout, .def = 0)));
+		    RFL_OP_ATTR(REAL, sdpa, dropout, .def = 0),
+		    RFL_OP_ATTR(INT, sdpa, window, .def = 0)));
 
-/* Rotary position embedding: adjacent features (a, b) of token t become (a cos - b sin, a sin + b
- * cos); the angle depends on t and on the pair. The tables of sines and cosines are the same for
- * all samples and heads; computing them is not counted. Fused, they stay on chip. */
+/* Rotary position embedding: adjacent features (a, b) of token t, or with `halves` a feature of the
+ * first half and its partner in the second, become (a cos - b sin, a sin + b cos); the angle
+ * depends on t and on the pair. The tables of sines and cosines are the same for all samples and
+ * heads; computing them is not counted. Fused, they stay on chip. */
 
 static enum rfl_rc rope_infer(struct rfl_op_shapes *s)
 {
@@ -368,4 +388,6 @@ static enum rfl_rc rope_infer(struct rfl_op_shapes *s)
 }
 
 RFL_OP(rope, "RotaryEmbedding", "StackBackward0", .fuses = true, .infer = rope_infer,
-       .cost = plane_cost, RFL_OP_ATTRS(RFL_OP_ATTR(REAL, rope, theta, .def = 10000)));
+       .cost = plane_cost,
+       RFL_OP_ATTRS(RFL_OP_ATTR(REAL, rope, theta, .def = 10000),
+		    RFL_OP_ATTR(BOOL, rope, halves, .def = 0)));

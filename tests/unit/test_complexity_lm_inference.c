@@ -85,7 +85,7 @@ static void parameters_are_those_published(void **state)
 	const struct rfl_lm_step s = step(1, 0, 1);
 
 	(void)state;
-	assert_int_equal(lms->n, 43);
+	assert_int_equal(lms->n, 46);
 	for (size_t i = 0; i < lms->n; i++) {
 		const struct rfl_lm *lm = &lms->models[i];
 		struct rfl_err err = RFL_ERR_INIT;
@@ -724,9 +724,61 @@ static void bad_configurations(void **state)
 	rfl_arena_free(arena);
 }
 
+/* The network of a step has the published parameters and the FLOPs of the count, windows and
+ * grouped queries included. */
+static void networks(void **state)
+{
+	size_t refused = 0;
+
+	(void)state;
+	for (size_t i = 0; i < lms->n; i++) {
+		const struct rfl_lm *lm = &lms->models[i];
+		const bool unlike = lm->experts || lm->kv_lora || (lm->traits & RFL_LM_SINKS) != 0;
+		struct rfl_lm_step s = step(1, 0, 700);
+		const struct rfl_count_options options = { .batch = 1, .causal_half = true };
+		struct rfl_err err = RFL_ERR_INIT;
+		RFL_AUTOPTR(count) count = NULL;
+		RFL_AUTOPTR(net) net = NULL;
+
+		s.causal_half = true;
+		if (unlike) {
+			refused++;
+			assert_int_equal(rfl_lm_net(lm, 700, &net, &err), RFL_EUNSUPPORTED);
+			assert_says(&err, lm->name);
+			continue;
+		}
+		assert_ok(rfl_lm_net(lm, 700, &net, &err), &err);
+		assert_ok(rfl_count_net(net, &options, &count, &err), &err);
+		assert_int_equal(rfl_net_param_count(net), lm->published);
+		if ((double)rfl_count_forward_flops(count) != total(lm, &s).flops)
+			fail_msg("%s: %lld FLOPs, counted %.0f", lm->name,
+				 (long long)rfl_count_forward_flops(count), total(lm, &s).flops);
+	}
+	assert_in_range(refused, 1, lms->n / 2);
+}
+
+/* A configuration has the name of its file or directory. */
+static void named(void **state)
+{
+	static const char text[] = "{\"model_type\": \"llama\"}";
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_lm_formats f;
+	struct rfl_lm lm;
+
+	assert_ok(rfl_lm_named(write_file(*state, "small.json", text), arena, &lm, &f, &err), &err);
+	assert_string_equal(lm.name, "small");
+	assert_ok(rfl_lm_named("Llama-2-7B", arena, &lm, &f, &err), &err);
+	assert_string_equal(lm.name, "llama2_7b");
+	assert_int_equal(rfl_lm_named("llama9", arena, &lm, &f, &err), RFL_ENOTFOUND);
+	rfl_arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(networks),
+		cmocka_unit_test_setup_teardown(named, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(parameters_are_those_published),
 		cmocka_unit_test(active_parameters),
 		cmocka_unit_test(names),
