@@ -18,7 +18,7 @@
 #include "machine/terms.h"
 
 /** Increment it whenever a struct below changes; plugins with another number are rejected. */
-#define RFL_ENGINE_ABI 8
+#define RFL_ENGINE_ABI 9
 
 /** Frozen batch norm uses its running statistics in training. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
@@ -56,6 +56,13 @@ struct rfl_engine_config {
 	 * parameters have no gradients. */
 	double auxiliary_weight;
 	bool score; /**< every forward adds to the sums that score() returns */
+	/** Tokens of each sequence for which there is a cache of keys and values, filled with random
+	 * numbers at first; 0: none. With it, only generate() runs, in evaluation mode, and
+	 * parameters and cache are stored in the precision. */
+	int64_t cache_tokens;
+	/** With a cache: the weights of the linear layers in blocks are stored as 8-bit integers,
+	 * with a scale for each output feature. */
+	bool int8_weights;
 };
 
 /** Sums over the forwards of a training run or an evaluation. */
@@ -285,6 +292,17 @@ struct rfl_engine_ops {
 	/** Count all allocations from now on, for memory(), or stop. Discards gradients, loss and
 	 * logits. Counting costs nothing while it is off. */
 	enum rfl_rc (*watch_memory)(struct rfl_engine *e, bool on, struct rfl_err *err);
+
+	/**
+	 * Run a net of a language model on new tokens, and keep their keys and values in the cache;
+	 * logits() then returns the last ones of each sequence. No loss. Does not wait for the
+	 * device. Requires config.cache_tokens.
+	 * @param batch  NULL: the tokens with the largest logits of the last call; only for a net
+	 *               of one token
+	 * @param past   the tokens of the cache that they follow; later ones are forgotten
+	 */
+	enum rfl_rc (*generate)(struct rfl_engine *e, const struct rfl_batch *batch, int64_t past,
+				struct rfl_err *err);
 };
 
 /**

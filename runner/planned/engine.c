@@ -59,6 +59,9 @@ static enum rfl_rc check_config(const struct rfl_engine_config *c, struct rfl_er
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"threads and batch must be at least 1, not %d and %lld", c->threads,
 				(long long)c->max_batch);
+	if (c->cache_tokens > 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"it has no cache of keys and values: use the engine torch");
 	if (c->optimizer.kernels == RFL_KERNELS_FOREACH)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"updates are always fused: use the kernels fused or auto");

@@ -142,12 +142,19 @@ static const char *cast_missing(enum rfl_device device, enum rfl_cast cast)
 	return nullptr;
 }
 
+// With a cache, parameters are stored in the precision, so that nothing is cast.
+static enum rfl_cast cast_of(const rfl_engine_config &config)
+{
+	return config.cache_tokens > 0 ? RFL_CAST_OFF
+				       : rfl_precision_cast(config.precision, config.device);
+}
+
 // Check what can be checked before the device is opened. @return whether an update is one pass
 static bool check_config(const rfl_net &net, const rfl_engine_config &config)
 {
 	const rfl_optimizer &o = config.optimizer;
 	const char *device = rfl_device_names[config.device], *since, *missing;
-	const enum rfl_cast cast = rfl_precision_cast(config.precision, config.device);
+	const enum rfl_cast cast = cast_of(config);
 
 	require(config.device);
 	if (config.precision == RFL_PRECISION_TF32 && config.device != RFL_DEVICE_CUDA)
@@ -171,6 +178,10 @@ static bool check_config(const rfl_net &net, const rfl_engine_config &config)
 			      "libtorch " RFL_TORCH_VERSION " has no fused %s on %s; use libtorch "
 			      "%s or newer, or the kernels foreach or auto",
 			      rfl_optimizer_rule_names[o.rule], device, since);
+	if (config.int8_weights && !TORCH_AT_LEAST(2, 3))
+		throw failure(RFL_EUNSUPPORTED,
+			      "int8 weights need libtorch 2.3 or newer (this is " RFL_TORCH_VERSION
+			      "); leave them in the precision");
 	if (config.threads < 1 || config.max_batch < 1)
 		throw failure(RFL_EINVAL, "threads and batch must be at least 1, not %d and %lld",
 			      config.threads, static_cast<long long>(config.max_batch));
@@ -205,9 +216,8 @@ rfl_torch::slab::~slab()
 }
 
 rfl_engine::rfl_engine(const rfl_net *n, const rfl_engine_config &c, bool one_pass)
-    : ops(&torch_ops), net(n), config(c), cast(rfl_precision_cast(c.precision, c.device)),
-      fused(one_pass), value(static_cast<size_t>(n->nnodes)),
-      last_use(static_cast<size_t>(n->nnodes), n->nnodes)
+    : ops(&torch_ops), net(n), config(c), cast(cast_of(c)), fused(one_pass),
+      value(static_cast<size_t>(n->nnodes)), last_use(static_cast<size_t>(n->nnodes), n->nnodes)
 {
 	// Outputs that no node reads are logits of the network or of an auxiliary head.
 	for (int i = 0; i < net->nnodes; i++)
@@ -252,14 +262,15 @@ at::Tensor rfl_torch::leaf(const at::Tensor &flat, int64_t offset, at::IntArrayR
 #define HUGE_PAGE ((size_t)2 << 20)
 
 // Zeroed memory for the parameters.
-static at::Tensor make_block(rfl_engine &e, int64_t floats)
+static at::Tensor make_block(rfl_engine &e, int64_t elements)
 {
-	const size_t bytes =
-		(static_cast<size_t>(floats) * sizeof(float) + HUGE_PAGE) & ~(HUGE_PAGE - 1);
+	const size_t size = c10::elementSize(e.stored());
+	const size_t bytes = (static_cast<size_t>(elements) * size + HUGE_PAGE) & ~(HUGE_PAGE - 1);
 	void *memory;
 
 	if (!e.is_cpu())
-		return at::zeros({ floats }, at::TensorOptions(at::kFloat).device(e.device->where));
+		return at::zeros({ elements },
+				 at::TensorOptions(e.stored()).device(e.device->where));
 	// new pages are zero, and huge pages make the first touch cheap
 	memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
@@ -267,26 +278,32 @@ static at::Tensor make_block(rfl_engine &e, int64_t floats)
 #ifdef MADV_HUGEPAGE
 	(void)madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
-	e.slab.memory = static_cast<float *>(memory);
+	e.slab.memory = memory;
 	e.slab.bytes = bytes;
-	return at::from_blob(memory, { floats }, at::kFloat);
+	return at::from_blob(memory, { elements }, e.stored());
 }
 
 // Create the block, the parameter tensors over it, and what the optimizer needs.
 static void make_params(rfl_engine &e)
 {
-	constexpr int64_t align = 16; // floats: 64 bytes
-	int64_t floats = 0;
+	constexpr int64_t align = 32; // elements: a multiple of 64 bytes
+	int64_t elements = 0;
 
+	e.int8.resize(static_cast<size_t>(e.net->nparams));
 	for (int i = 0; i < e.net->nparams; i++) {
-		e.offset.push_back(floats);
-		floats += (e.net->params[i].numel + align - 1) & ~(align - 1);
+		e.offset.push_back(elements);
+		if (!is_int8(e, i))
+			elements += (e.net->params[i].numel + align - 1) & ~(align - 1);
 	}
-	e.block = about("parameters", [&] { return make_block(e, floats); });
+	e.block = about("parameters", [&] { return make_block(e, elements); });
 	for (int i = 0; i < e.net->nparams; i++) {
 		const rfl_param &p = e.net->params[i];
-		const bool trained = !rfl_param_is_buffer(p.kind);
+		const bool trained = !rfl_param_is_buffer(p.kind) && !e.caches();
 
+		if (is_int8(e, i)) {
+			e.param.emplace_back();
+			continue;
+		}
 		e.param.push_back(about(p.name, [&] {
 			return leaf(e.block, e.offset[static_cast<size_t>(i)],
 				    { p.dim, static_cast<size_t>(p.ndim) }, strides_of(e, p),
@@ -320,6 +337,8 @@ enum rfl_rc rfl_torch__open(const rfl_net *net, const rfl_engine_config *config,
 		if (missing)
 			throw failure(RFL_EUNSUPPORTED, "%s: %s", facts.name, missing);
 		make_params(*e);
+		if (e->caches())
+			make_cache(*e);
 		*ret = e.release();
 	});
 }
@@ -418,14 +437,24 @@ static rfl_rc with_param(rfl_engine *e, int i, int64_t numel, rfl_err *err, Body
 enum rfl_rc rfl_torch__set_param(rfl_engine *e, int param, const float *values, int64_t numel,
 				 rfl_err *err)
 {
-	return with_param(e, param, numel, err, [&](const at::Tensor &t, const rfl_param &) {
-		t.detach().copy_(in_shape_of(t, values, numel));
+	return with_param(e, param, numel, err, [&](const at::Tensor &t, const rfl_param &p) {
+		if (is_int8(*e, param))
+			e->int8[static_cast<size_t>(param)] =
+				to_int8(*e, at::from_blob(const_cast<float *>(values),
+							  { p.dim, static_cast<size_t>(p.ndim) },
+							  at::kFloat));
+		else
+			t.detach().copy_(in_shape_of(t, values, numel));
 	});
 }
 
 enum rfl_rc rfl_torch__get_param(rfl_engine *e, int param, float *out, int64_t numel, rfl_err *err)
 {
-	return with_param(e, param, numel, err, [&](const at::Tensor &t, const rfl_param &) {
+	return with_param(e, param, numel, err, [&](const at::Tensor &stored, const rfl_param &) {
+		const at::Tensor t = is_int8(*e, param)
+					     ? from_int8(e->int8[static_cast<size_t>(param)])
+					     : stored;
+
 		in_shape_of(t, out, numel).copy_(t.detach());
 	});
 }
@@ -453,13 +482,14 @@ enum rfl_rc rfl_torch__get_grad(rfl_engine *e, int param, float *out, int64_t nu
  * one channel or one pixel, where both orders are the same. */
 float *rfl_torch__param_data(rfl_engine *e, int param)
 {
-	if (!e->slab.memory || param < 0 || param >= e->net->nparams)
+	if (!e->slab.memory || e->stored() != at::kFloat || param < 0 || param >= e->net->nparams ||
+	    is_int8(*e, param))
 		return nullptr;
 	const rfl_param &p = e->net->params[param];
 
 	if (is_channels_last(*e, p) && p.dim[1] != 1 && p.dim[2] * p.dim[3] != 1)
 		return nullptr;
-	return e->slab.memory + e->offset[static_cast<size_t>(param)];
+	return static_cast<float *>(e->slab.memory) + e->offset[static_cast<size_t>(param)];
 }
 
 enum rfl_rc rfl_torch__loss(rfl_engine *e, double *ret, rfl_err *err)

@@ -44,7 +44,7 @@
 	X(reset_memory) X(scaling) X(host_alloc) \
 	X(host_free) X(upload) X(uploaded) \
 	X(reserve_events) X(record_event) X(elapsed) X(capture) X(replay) X(join) \
-	X(gather) X(optimizer_kernels) X(score) X(visit_state) X(watch_memory)
+	X(gather) X(optimizer_kernels) X(score) X(visit_state) X(watch_memory) X(generate)
 /* clang-format on */
 
 #define RFL_TORCH__DECLARE(member) \
@@ -334,9 +334,14 @@ struct copied {
 	pair io;
 };
 
+// A weight as 8-bit integers with a scale for each row.
+struct int8_weight {
+	at::Tensor values, scales;
+};
+
 // The memory of the parameters of a CPU; they are large, and huge pages make them fast.
 struct slab {
-	float *memory = nullptr;
+	void *memory = nullptr;
 	size_t bytes = 0;
 
 	slab() = default;
@@ -345,7 +350,8 @@ struct slab {
 	~slab();
 };
 
-// Constants of a node: cosines and sines of a rotation, else one table.
+// Two tensors of a node. Constants: cosines and sines of a rotation, else one table. Cache: keys
+// and values.
 using tables = std::array<at::Tensor, 2>;
 
 } // namespace rfl_torch
@@ -365,16 +371,20 @@ struct rfl_engine {
 	rfl_torch::tensors param;    // per parameter: a leaf over its part of the block
 	rfl_torch::optim optim;
 
-	rfl_torch::tensors value;              // per node: its output while it is needed
-	std::vector<int> last_use;             // per node: the last node that reads it
-	std::vector<rfl_torch::tables> tables; // per node; empty before the first run
-	double tables_bytes = 0;               // a table of several nodes counts once
-	at::Tensor loss, logits;               // of the last forward pass
-	at::Tensor score;                      // sums since the last score(); undefined: no forward
-	int64_t batch_n = 0;                   // samples of the last batch
-	double batch_bytes = 0;                // its size in host memory
-	bool can_backward = false;             // the last forward pass recorded its history
-	bool has_grads = false;                // backward has run, but step has not
+	rfl_torch::tensors value;                 // per node: its output while it is needed
+	std::vector<int> last_use;                // per node: the last node that reads it
+	std::vector<rfl_torch::tables> tables;    // per node; empty before the first run
+	double tables_bytes = 0;                  // a table of several nodes counts once
+	at::Tensor loss, logits;                  // of the last forward pass
+	int64_t past = 0;                         // tokens in the cache before this step
+	std::vector<rfl_torch::tables> cache;     // per node: {n, heads, tokens, features}
+	std::vector<rfl_torch::int8_weight> int8; // per parameter; undefined: not stored so
+	at::Tensor next;                          // {n, 1}: the tokens with the largest logits
+	at::Tensor score;          // sums since the last score(); undefined: no forward
+	int64_t batch_n = 0;       // samples of the last batch
+	double batch_bytes = 0;    // its size in host memory
+	bool can_backward = false; // the last forward pass recorded its history
+	bool has_grads = false;    // backward has run, but step has not
 	bool layout_checked = false;
 	int64_t updates = 0; // since the optimizer was created, reset or restored
 	int64_t steps = 0;   // forward passes since the mode was set
@@ -406,6 +416,17 @@ struct rfl_engine {
 	bool is_cpu() const
 	{
 		return config.device == RFL_DEVICE_CPU;
+	}
+	bool caches() const // only generate() runs
+	{
+		return config.cache_tokens > 0;
+	}
+	at::ScalarType stored() const // the type of parameters
+	{
+		if (!caches() || config.precision == RFL_PRECISION_FP32 ||
+		    config.precision == RFL_PRECISION_TF32)
+			return at::kFloat;
+		return config.precision == RFL_PRECISION_FP16 ? at::kHalf : at::kBFloat16;
 	}
 	bool scaled() const // the loss is scaled to prevent fp16 underflow
 	{
@@ -463,6 +484,31 @@ order order_of(enum rfl_op op);
 
 // Execute a node with an operation in the table: fill e.value[i].
 void execute(rfl_engine &e, int i);
+
+// ---- language models with a cache (engine_generate.cpp)
+
+// Create the cache.
+void make_cache(rfl_engine &e);
+// Attention to the cache, to which keys and values are added. q, k, v are {n, heads, tokens,
+// features}.
+at::Tensor attend(const rfl_engine &e, const rfl_node &node, const at::Tensor &q,
+		  const at::Tensor &k, const at::Tensor &v);
+// Keys or values, repeated for each query head.
+at::Tensor repeat_heads(const at::Tensor &x, int64_t heads);
+// softmax(q k^T / sqrt(features)) v; the mask is true where a query sees a key.
+at::Tensor fused_attention(const at::Tensor &q, const at::Tensor &k, const at::Tensor &v,
+			   const optional_tensor &mask, double dropout, bool causal);
+
+// Whether the weight is stored as integers; how they are made, read and used.
+bool is_int8(const rfl_engine &e, int param);
+int8_weight to_int8(const rfl_engine &e, const at::Tensor &weight);
+at::Tensor from_int8(const int8_weight &weight);
+at::Tensor int8_linear(const at::Tensor &x, const int8_weight &weight, const optional_tensor &bias);
+
+// ---- a step (engine_step.cpp)
+
+// Execute all nodes on an input in evaluation mode, and store the logits.
+void infer(rfl_engine &e, const at::Tensor &input);
 
 // ---- tables (engine_tables.cpp)
 

@@ -51,6 +51,12 @@ struct call {
 		return e.tables[static_cast<size_t>(&node - e.net->nodes)][part];
 	}
 
+	// The rows of a table for these tokens, of which there are as many as the shape has.
+	at::Tensor positions(int64_t tokens, size_t part = 0) const
+	{
+		return e.caches() ? table(part).slice(0, e.past, e.past + tokens) : table(part);
+	}
+
 	bool training() const
 	{
 		return e.mode != RFL_ENGINE_EVAL;
@@ -106,6 +112,8 @@ at::Tensor linear(const call &c)
 					      : *c.param(RFL_PARAM_LINEAR_WEIGHT);
 	const optional_tensor bias = c.param(RFL_PARAM_LINEAR_BIAS);
 
+	if (!c.node.tied && is_int8(c.e, c.node.param[0]))
+		return int8_linear(c.in(), c.e.int8[static_cast<size_t>(c.node.param[0])], bias);
 	if (!c.node.attr.linear.transposed)
 		return at::linear(c.in(), weight, bias);
 	// As in Hugging Face's Conv1D, multiply rows of features by {in, out}.
@@ -175,17 +183,16 @@ at::Tensor sdpa(const call &c)
 {
 	const struct rfl_sdpa &a = c.node.attr.sdpa;
 	const double dropout = c.drops() ? a.dropout : 0;
+	const at::Tensor &q = c.in(0);
 
-#if TORCH_AT_LEAST(2, 0)
-	if (c.in(0).dim() == 3) // the fused kernels require heads
-		return at::scaled_dot_product_attention(c.in(0).unsqueeze(1), c.in(1).unsqueeze(1),
-							c.in(2).unsqueeze(1), {}, dropout, a.causal)
+	if (c.e.caches())
+		return attend(c.e, c.node, q, c.in(1), c.in(2));
+	if (q.dim() == 3 && TORCH_AT_LEAST(2, 0)) // the fused kernels require heads
+		return fused_attention(q.unsqueeze(1), c.in(1).unsqueeze(1), c.in(2).unsqueeze(1),
+				       {}, dropout, a.causal)
 			.squeeze(1);
-	return at::scaled_dot_product_attention(c.in(0), c.in(1), c.in(2), {}, dropout, a.causal);
-#else
-	return std::get<0>(at::_scaled_dot_product_attention(c.in(0), c.in(1), c.in(2), {}, dropout,
-							     false, a.causal));
-#endif
+	return fused_attention(q, repeat_heads(c.in(1), q.size(-3)),
+			       repeat_heads(c.in(2), q.size(-3)), {}, dropout, a.causal);
 }
 
 // ------------------------------------------------------------------ elementwise
@@ -267,7 +274,15 @@ at::Tensor affine(const call &c)
 
 at::Tensor rope(const call &c)
 {
-	const at::Tensor &x = c.in(), &cos = c.table(0), &sin = c.table(1);
+	const at::Tensor &x = c.in();
+	const at::Tensor cos = c.positions(x.size(-2), 0), sin = c.positions(x.size(-2), 1);
+
+	if (c.node.attr.rope
+		    .halves) { // x cos + (second, first) sin, with sin < 0 in the first half
+		const at::Tensor turned = at::roll(x, { x.size(-1) / 2 }, { -1 });
+
+		return at::addcmul(x * cos, turned, sin).to(x.scalar_type());
+	}
 	const at::Tensor a = at::slice(x, -1, 0, c10::nullopt, 2);
 	const at::Tensor b = at::slice(x, -1, 1, c10::nullopt, 2);
 	const at::Tensor first = a * cos - b * sin;
@@ -470,7 +485,7 @@ constexpr order FREE = order::free, KEPT = order::kept, MADE = order::made;
 // To add an operation, add a row.
 const row rows[] = {
 	{ RFL_OP_PARAMETER, FREE, parameter },
-	{ RFL_OP_CONSTANT, FREE, [](const call &c) { return c.table(); } },
+	{ RFL_OP_CONSTANT, FREE, [](const call &c) { return c.positions(c.node.shape.dim[0]); } },
 	{ RFL_OP_CONV2D, MADE, conv2d },
 	{ RFL_OP_LINEAR, FREE, linear },
 	{ RFL_OP_EMBEDDING, FREE,

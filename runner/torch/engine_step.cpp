@@ -42,8 +42,8 @@ void enable_cast(enum rfl_device device, enum rfl_cast cast, bool on)
 
 /* In its scope, operations on this thread are recorded for backward in a training mode, and inputs
  * of matmuls and convolutions are cast as e.cast says. Each weight is cast only once, so
- * weights must not change. leave() ends it and frees the outputs of nodes; if the pass fails before,
- * the destructor does, and the first failure is the one to report. */
+ * weights must not change. leave() ends it and frees the outputs of nodes; if the pass fails
+ * before, the destructor does, and the first failure is the one to report. */
 struct forward_scope {
 	rfl_engine &e;
 	bool left = false;
@@ -210,6 +210,8 @@ at::Tensor make_loss(rfl_engine &e, const at::Tensor &labels)
 // @param fn  may be nullptr
 void forward_on(rfl_engine &e, pair io, rfl_engine_trace_fn fn, void *ctx)
 {
+	if (e.caches())
+		throw failure(RFL_EINVAL, "an engine with a cache runs only generate");
 	forward_scope scope(e);
 
 	run(e, std::move(io.input), fn, ctx);
@@ -220,6 +222,14 @@ void forward_on(rfl_engine &e, pair io, rfl_engine_trace_fn fn, void *ctx)
 }
 
 } // namespace
+
+void rfl_torch::infer(rfl_engine &e, const at::Tensor &input)
+{
+	forward_scope scope(e);
+
+	run(e, input, nullptr, nullptr);
+	scope.leave();
+}
 
 enum rfl_rc rfl_torch__forward_traced(rfl_engine *e, const rfl_batch *batch, rfl_engine_trace_fn fn,
 				      void *ctx, rfl_err *err)

@@ -36,19 +36,25 @@ void fill_positions(const table &t, float *out)
 		out[i] = static_cast<float>(i);
 }
 
-/* Cosine or sine of t theta^(-k / pairs) for token t and pair k, in double (Su et al. 2021). */
+/* Cosine or sine of t theta^(-k / pairs) for token t and pair k, in double (Su et al. 2021). Of
+ * halves: for both, the sine of the first negative. */
 void fill_angles(const table &t, float *out)
 {
 	const double theta = t.node->op == RFL_OP_ROPE ? t.node->attr.rope.theta : 10000;
-	const int64_t tokens = t.shape.dim[0], pairs = t.shape.dim[1];
+	const bool halves = t.node->op == RFL_OP_ROPE && t.node->attr.rope.halves;
+	const int64_t tokens = t.shape.dim[0], columns = t.shape.dim[1];
+	const int64_t pairs = halves ? columns / 2 : columns;
 
 	for (int64_t i = 0; i < tokens; i++)
-		for (int64_t k = 0; k < pairs; k++) {
+		for (int64_t k = 0; k < columns; k++) {
 			const double angle = static_cast<double>(i) *
-					     std::pow(theta, -static_cast<double>(k) /
+					     std::pow(theta, -static_cast<double>(k % pairs) /
 								     static_cast<double>(pairs));
+			const double sine = std::sin(angle);
 
-			*out++ = static_cast<float>(t.sine ? std::sin(angle) : std::cos(angle));
+			*out++ = static_cast<float>(!t.sine               ? std::cos(angle)
+						    : halves && k < pairs ? -sine
+									  : sine);
 		}
 }
 
@@ -177,7 +183,7 @@ rfl_shape shape_of(const rfl_node &node)
 
 	switch (node.op) {
 	case RFL_OP_ROPE:
-		return { 2, { dim[n - 2], dim[n - 1] / 2 } };
+		return { 2, { dim[n - 2], dim[n - 1] / (node.attr.rope.halves ? 1 : 2) } };
 	case RFL_OP_CAUSAL_MASK:
 		return { 2, { dim[n - 2], dim[n - 1] } };
 	case RFL_OP_GATHER:
@@ -197,7 +203,8 @@ bool same_table(const rfl_node &a, const rfl_node &b)
 	const rfl_shape x = shape_of(a), y = shape_of(b);
 
 	return a.op == b.op && kind_of(a) == kind_of(b) && sizes_of(x) == sizes_of(y) &&
-	       (a.op != RFL_OP_ROPE || a.attr.rope.theta == b.attr.rope.theta);
+	       (a.op != RFL_OP_ROPE || (a.attr.rope.theta == b.attr.rope.theta &&
+					a.attr.rope.halves == b.attr.rope.halves));
 }
 
 at::Tensor make_table(rfl_engine &e, const kind &k, const table &t)
@@ -205,8 +212,10 @@ at::Tensor make_table(rfl_engine &e, const kind &k, const table &t)
 	std::vector<float> values(static_cast<size_t>(rfl_shape_numel(&t.shape)));
 
 	k.fill(t, values.data());
-	const at::Tensor made = at::from_blob(values.data(), sizes_of(t.shape), at::kFloat)
-					.to(e.device->where, k.type, false, true);
+	const at::Tensor made =
+		at::from_blob(values.data(), sizes_of(t.shape), at::kFloat)
+			.to(e.device->where, k.type == at::kFloat ? e.stored() : k.type, false,
+			    true);
 
 	e.tables_bytes += static_cast<double>(made.nbytes());
 	return made;
@@ -245,7 +254,10 @@ void rfl_torch::make_tables(rfl_engine &e)
 		while (!same_table(e.net->nodes[twin], node))
 			twin++;
 		all[i] = twin < i ? all[twin] : about(node.name, [&] {
-			const rfl_shape shape = shape_of(node);
+			rfl_shape shape = shape_of(node);
+
+			if (e.caches()) // a row for each token of a sequence
+				shape.dim[0] = e.config.cache_tokens;
 			tables made = { make_table(e, *k, { &node, shape, k->sine }) };
 
 			if (node.op == RFL_OP_ROPE)
