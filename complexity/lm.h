@@ -144,6 +144,10 @@ struct rfl_lm_formats {
 	struct rfl_lm_format head;
 };
 
+/** The formats of a run: everything in a precision, "fp32", "tf32", "fp16" or "bf16"; the matrices of
+ * the layers in int8 with scales in that precision, if `int8`. */
+struct rfl_lm_formats rfl_lm_formats_of(const char *precision, bool int8);
+
 /** Set the formats that are not set to their defaults. */
 void rfl_lm_formats_fill(struct rfl_lm_formats *f);
 
@@ -223,6 +227,10 @@ void rfl_lm_op_add(struct rfl_lm_op *sum, const struct rfl_lm_op *op, int64_t ti
 
 /** The sum of all operations in all layers, with parameters and memory. */
 struct rfl_lm_op rfl_lm_total(const struct rfl_lm_count *count);
+
+/** The mean of so many steps, each after the tokens of the one before. */
+struct rfl_lm_op rfl_lm_mean(const struct rfl_lm *lm, const struct rfl_lm_step *first,
+			     int64_t steps);
 
 /** Bytes of the device's memory: all but the link's. */
 double rfl_lm_traffic(const struct rfl_lm_op *op);

@@ -310,6 +310,8 @@ static const struct {
 	{ "world_size", "", " process", " processes" },
 	{ "img_size", "", " px", " px" },
 	{ "context_length", "", " token", " tokens" },
+	{ "past", "after ", " token", " tokens" },
+	{ "weights", "", " weights", " weights" },
 };
 
 void rfl_fact_say(const char *name, const char *value, struct rfl_buf *out)

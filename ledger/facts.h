@@ -37,6 +37,7 @@ enum rfl_identity {
 	X(accum, BOTH, "micro_batch") X(img_size, BOTH, "model") X(context_length, BOTH, "model") \
 	X(vocab, BOTH, "model") X(classes, BOTH, "model") X(net_digest, BOTH, "model") \
 	X(optimizer, BOTH, "") X(attention, BOTH, "") X(grad_clip, BOTH, "") \
+	X(past, BOTH, "") X(weights, BOTH, "") \
 	X(data_mode, BOTH, "") X(data_name, SPEED, "data_mode data_samples data_digest") \
 	X(data_samples, BOTH, "data_mode data_name data_digest") \
 	X(data_digest, BOTH, "data_mode data_name data_samples") X(augment, BOTH, "data_mode") \

@@ -63,7 +63,7 @@
 	X(TEXT, precision, "fp32, amp, ...") \
 	X(TEXT, autocast, "compute type of autocast; empty without autocast") \
 	X(TEXT, layout, "nchw or nhwc") \
-	X(TEXT, mode, "train, fwd, fwd_bwd or program") \
+	X(TEXT, mode, "train, fwd, fwd_bwd, decode, prefill or program") \
 	X(TEXT, optimizer, "sgd, adam or adamw") \
 	X(TEXT, optimizer_kernels, "implementation in use: foreach or fused kernels") \
 	X(REAL, lr, "learning rate") \
@@ -163,6 +163,11 @@
 	X(REAL, beta2, "beta2 of adam and adamw") \
 	X(REAL, eps, "eps of adam and adamw") \
 	X(INT, bucket_bytes, "size of the buckets in which several processes exchange gradients") \
+	X(INT, past, "tokens in the cache of a language model before the first step, in modes decode and prefill") \
+	X(TEXT, weights, "format of the weights in these modes; empty: the precision") \
+	X(REAL, linear_ms, "time of linear layers in a step with a cache, from steps after the window") \
+	X(REAL, attention_ms, "time of attention and cache in such a step") \
+	X(REAL, other_ms, "time of all other operations in such a step") \
 	X(TEXT, net_digest, "digest of the contents of a network file; empty for a model of 'roofline list models'") \
 	X(TEXT, data_name, "name of the directory or file of the data; empty for synthetic data") \
 	X(INT, data_samples, "training samples in the data, or tokens in the file") \

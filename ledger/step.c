@@ -5,6 +5,11 @@
 
 #include "base/text.h"
 
+bool rfl_step_caches(const char *mode)
+{
+	return rfl_text_same(mode, "decode") || rfl_text_same(mode, "prefill");
+}
+
 enum rfl_fused_attention rfl_step_fused_attention(const struct rfl_ledger_row *row)
 {
 	const bool cpu = rfl_text_same(row->backend, "cpu");
@@ -32,7 +37,8 @@ enum rfl_rc rfl_step_options(const struct rfl_ledger_row *row, struct rfl_memory
 	const char *optimizer = rfl_step_optimizer(row);
 	struct rfl_memory_options o = {
 		.count = { .batch = row->micro_batch > 0 ? row->micro_batch : row->batch,
-			   .training = !rfl_text_same(row->mode, "fwd"),
+			   .training =
+				   !rfl_text_same(row->mode, "fwd") && !rfl_step_caches(row->mode),
 			   .grad_clip = row->grad_clip > 0,
 			   .fused_attention = rfl_step_fused_attention(row) },
 		.device = cpu ? RFL_MEMORY_CPU : RFL_MEMORY_GPU,

@@ -8,6 +8,9 @@
 #include "complexity/count/memory.h"
 #include "ledger/ledger.h"
 
+/** Whether a mode is a language model's with a cache, decode or prefill. NULL: no. */
+bool rfl_step_caches(const char *mode);
+
 /** When the engine of a row has a fused kernel for attention on its device. */
 enum rfl_fused_attention rfl_step_fused_attention(const struct rfl_ledger_row *row);
 

@@ -2,6 +2,7 @@
  * as_peer.c - the table of rates computed with another counter's FLOPs and a training factor, next
  * to those of the exact count.
  */
+#include "ledger/step.h"
 #include "report/report_impl.h"
 
 #include <math.h>
@@ -41,7 +42,8 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 	RFL_AUTO(buf) notes = { .len = 0 }; /* unused: no file can disagree */
 	enum rfl_rc rc;
 
-	query.mode = "fwd";
+	if (!rfl_step_caches(query.mode)) /* else rfl_work_count() refuses the peer */
+		query.mode = "fwd";
 	query.as = peer;
 	if ((rc = rfl_work_count(&query, NULL, &notes, step, err)))
 		return rc;

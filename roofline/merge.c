@@ -148,6 +148,9 @@ struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row)
 		.image_size = row->img_size,
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
+		.past = row->past,
+		.steps = row->iters,
+		.int8_weights = rfl_text_same(row->weights, "int8"),
 		.attention = row->attention,
 		.fused_attention = rfl_step_fused_attention(row),
 		.planned = rfl_text_same(row->engine, "planned"),
@@ -178,6 +181,7 @@ static const enum rfl_ledger_at of_work[] = {
 	RFL_LEDGER_AT_classes,    RFL_LEDGER_AT_vocab,     RFL_LEDGER_AT_context_length,
 	RFL_LEDGER_AT_attention,  RFL_LEDGER_AT_engine,    RFL_LEDGER_AT_engine_version,
 	RFL_LEDGER_AT_grad_clip,  RFL_LEDGER_AT_autocast,  RFL_LEDGER_AT_net_digest,
+	RFL_LEDGER_AT_past,       RFL_LEDGER_AT_weights,   RFL_LEDGER_AT_iters,
 };
 
 /* @param before  the previous configuration, which often has the same work; NULL: none */

@@ -13,10 +13,12 @@
 
 #include "base/bind.h"
 #include "base/file.h"
+#include "complexity/lm.h"
 #include "complexity/plan/plan.h"
 #include "complexity/net/file.h"
 #include "complexity/op.h"
 #include "complexity/zoo.h"
+#include "ledger/step.h"
 #include "machine/terms.h"
 
 #define SCHEMA "roofline.complexity/1"
@@ -296,8 +298,10 @@ static enum rfl_rc plan_of(const struct rfl_work_query *q, struct plan *ret, str
 			  .updates = processes };
 
 	if (mode < 0)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"mode '%s' is not valid; use train, fwd_bwd or fwd", q->mode);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"mode '%s' is not valid; use train, fwd_bwd, fwd, decode or prefill",
+			q->mode);
 	p.scope = (enum rfl_scope)mode;
 	p.again = p.scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : p.scope;
 	/* sgd has momentum unless the row specifies 0 */
@@ -479,6 +483,48 @@ static enum rfl_rc count_own(const struct plan *p, struct rfl_work *ret, struct 
 	return rc;
 }
 
+/* The mean of the steps of a run with a cache. */
+static enum rfl_rc count_cached(const struct rfl_work_query *q, struct rfl_work *ret,
+				struct rfl_err *err)
+{
+	const bool decode = strcmp(q->mode, "decode") == 0;
+	struct rfl_lm_step step = {
+		.batch = q->batch,
+		.past = q->past > 0 ? q->past : 0,
+		.tokens = decode || q->context_length < 1 ? 1 : q->context_length,
+		.logits = 1,
+		.decode = decode,
+		.causal_half = true,
+		.formats = rfl_lm_formats_of(q->precision, q->int8_weights),
+	};
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_lm_formats unused;
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_lm lm;
+	enum rfl_rc rc =
+		rfl_lm_named(q->net_file ? q->net_file : q->model, arena, &lm, &unused, &why);
+
+	if (q->as)
+		rc = rfl_fail(&why, RFL_EUSAGE, 0, "--as %s: it does not count mode %s",
+			      q->as->name, q->mode);
+	*ret = (struct rfl_work){ .flops = NAN, .plan_bytes = NAN };
+	for (enum rfl_fusion f = 0; rc == RFL_OK && f < RFL_FUSION_COUNT; f++) {
+		struct rfl_lm_op mean;
+
+		step.fusion = f;
+		mean = rfl_lm_mean(&lm, &step, decode && q->steps > 0 ? q->steps : 1);
+		ret->flops = mean.flops;
+		ret->bytes[f] = rfl_lm_traffic(&mean);
+	}
+	(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "counted: %s", q->mode);
+	rfl_arena_free(arena);
+	if (rc == RFL_ENOTFOUND || rc == RFL_EIO)
+		rc = RFL_EMISSING;
+	if (rc)
+		rfl_fail(err, rc, 0, "%s", why.msg);
+	return rc;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct rfl_work_layer *)a)->name,
@@ -510,6 +556,9 @@ enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_are
 	size_t n = 0;
 	enum rfl_rc rc;
 
+	if (rfl_step_caches(q->mode))
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "the layers of mode %s are not counted",
+				q->mode);
 	if ((rc = plan_of(q, &p, err)) || (rc = count_net(&p, &c, err)))
 		goto done;
 	n = (size_t)c.count->nnodes + 2;
@@ -639,6 +688,8 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 	struct plan p;
 	enum rfl_rc rc;
 
+	if (rfl_step_caches(q->mode))
+		return count_cached(q, ret, err);
 	if ((rc = plan_of(q, &p, err)) || (known && (rc = count_own(&p, &own, err))))
 		return rc;
 	if (f)

@@ -28,6 +28,11 @@ struct rfl_work_query {
 	int64_t accum;               /**< forward passes per step of a process; 0 and -1: one */
 	int64_t image_size, classes; /**< -1: default of the model */
 	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
+	/** In modes decode and prefill: tokens in the cache, the steps of the run, and whether the
+	 * weights are stored as int8. The work is the mean of the steps; `model` is one of
+	 * complexity/lm.h, or `net_file` a configuration. */
+	int64_t past, steps;
+	bool int8_weights;
 	const char *attention;       /**< one of rfl_attention_names; NULL: auto */
 	enum rfl_fused_attention fused_attention; /**< of the engine that ran it */
 	bool planned;                             /**< run by the planned engine */

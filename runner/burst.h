@@ -17,7 +17,12 @@ enum rfl_run_mode {
 	RFL_RUN_TRAIN,   /**< forward, backward, optimizer */
 	RFL_RUN_FWD,     /**< forward in evaluation mode, without an autograd graph */
 	RFL_RUN_FWD_BWD, /**< forward and backward in training mode */
+	RFL_RUN_DECODE,  /**< a language model with a cache: one token of each sequence */
+	RFL_RUN_PREFILL, /**< the same: several tokens, the prompt */
 };
+
+/** Whether a language model runs with a cache, in decode and prefill. */
+bool rfl_run_mode_caches(enum rfl_run_mode mode);
 
 /** Largest number of steps between two calls of rfl_burst_config.lapped. */
 #define RFL_BURST_LAP 256
@@ -25,7 +30,7 @@ enum rfl_run_mode {
 /** Number of steps to run before one is recorded for replay (cuda_graph). */
 #define RFL_BURST_GRAPH_WARMUP 3
 
-/** "train", "fwd", "fwd_bwd", NULL. */
+/** "train", "fwd", "fwd_bwd", "decode", "prefill", NULL. */
 extern const char *const rfl_run_mode_names[];
 
 /** Granularity of the ranges in a step. */
@@ -51,6 +56,8 @@ struct rfl_burst_config {
 	enum rfl_run_mode mode;
 	int64_t warmup, iters; /**< iters: at least 1 */
 	int64_t accum;         /**< forward passes (and batches) per step; 0 means 1 */
+	int64_t past; /**< with a cache: tokens in it before the first step of the window, and
+			   before each warm-up step; each step of a decode adds one */
 	/** The device works asynchronously (a GPU). Steps are timed by events in its queue, without
 	 * waiting for it, and only the last loss is read. Without events, every step ends with a
 	 * sync, and phases are not timed. */

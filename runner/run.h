@@ -36,6 +36,13 @@ extern const char *const rfl_run_data_choices[];
  * else cpu. */
 const char *rfl_run_likely_device(void);
 
+/** How the weights of a language model with a cache are stored: the values of
+ * rfl_run_config.weights. */
+enum rfl_run_weights { RFL_WEIGHTS_PRECISION, RFL_WEIGHTS_INT8 };
+
+/** "precision", "int8", NULL. */
+extern const char *const rfl_run_weights_names[];
+
 /** Policies for a batch that does not fit in memory: the values of rfl_run_config.oom. */
 enum rfl_oom_policy {
 	RFL_OOM_RECORD, /**< record "oom" in the row */

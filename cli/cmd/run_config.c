@@ -94,6 +94,11 @@ static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *re
 	return RFL_OK;
 }
 
+static bool caches(const struct rfl_run_config *c)
+{
+	return rfl_run_mode_caches((enum rfl_run_mode)c->mode);
+}
+
 enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_args *a,
 				struct rfl_run_config *ret, struct rfl_err *err)
 {
@@ -113,7 +118,8 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 	enum rfl_rc rc;
 
 	*ret = *c;
-	if (!rfl_net_is_file(c->arch) && rfl_zoo_find(c->arch, &model, err) != RFL_OK) {
+	if (!caches(c) && !rfl_net_is_file(c->arch) &&
+	    rfl_zoo_find(c->arch, &model, err) != RFL_OK) {
 		rfl_err_prefix(err, "--arch");
 		return RFL_EUSAGE;
 	}
@@ -125,9 +131,11 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 	if ((a->until && (rc = parse_until(a->until, &ret->until_stdrel, err))) ||
 	    (rc = find_world(a, &ret->world, err)))
 		return rc;
+	if (caches(c) && !a->given.micro_batch)
+		ret->micro_batch = 1;
 	if (!a->given.weight_decay)
 		ret->weight_decay = weight_decay[ret->optimizer];
-	if (a->synthetic && ret->data_kind != RFL_DATA_SYNTHETIC_HOST)
+	if ((a->synthetic || caches(c)) && ret->data_kind != RFL_DATA_SYNTHETIC_HOST)
 		ret->data_kind = RFL_DATA_SYNTHETIC;
 	if (ret->data_kind == RFL_DATA_SYNTHETIC || ret->data_kind == RFL_DATA_SYNTHETIC_HOST) {
 		ret->data_dir = NULL;

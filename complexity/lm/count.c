@@ -495,6 +495,29 @@ struct rfl_lm_op rfl_lm_total(const struct rfl_lm_count *c)
 	return sum;
 }
 
+struct rfl_lm_op rfl_lm_mean(const struct rfl_lm *lm, const struct rfl_lm_step *first,
+			     int64_t steps)
+{
+	struct rfl_lm_step step = *first;
+	struct rfl_lm_op sum = { .name = "" };
+	struct rfl_lm_count c;
+
+	for (int64_t i = 0; i < steps; i++, step.past += step.tokens) {
+		rfl_lm_count(lm, &step, &c);
+
+		const struct rfl_lm_op one = rfl_lm_total(&c);
+
+		rfl_lm_op_add(&sum, &one, 1);
+	}
+	sum.params /= (double)steps;
+	sum.active /= (double)steps;
+	sum.flops /= (double)steps;
+	sum.elementwise /= (double)steps;
+	for (int i = 0; i < RFL_LM_BYTES_COUNT; i++)
+		sum.bytes[i] /= (double)steps;
+	return sum;
+}
+
 double rfl_lm_traffic(const struct rfl_lm_op *op)
 {
 	double sum = 0;

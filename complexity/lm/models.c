@@ -222,6 +222,21 @@ const struct rfl_lm_format *rfl_lm_format_find(const char *name)
 	return NULL;
 }
 
+struct rfl_lm_formats rfl_lm_formats_of(const char *precision, bool int8)
+{
+	const char *base = strcmp(precision, "fp16") == 0 || strcmp(precision, "bf16") == 0
+				   ? precision
+				   : "fp32";
+	struct rfl_lm_formats f = { .base = *rfl_lm_format_find(base) };
+
+	if (int8) {
+		f.weights = *rfl_lm_format_find("int8");
+		f.weights.scale_bits = f.base.bits;
+	}
+	rfl_lm_formats_fill(&f);
+	return f;
+}
+
 void rfl_lm_formats_fill(struct rfl_lm_formats *f)
 {
 	if (!f->base.name)

@@ -18,7 +18,7 @@
 #define UNTIL_STEPS 16        /* steps between two checks of the mean's error */
 #define REPORT_NS   200000000 /* between two progress reports */
 
-const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", NULL };
+const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", "decode", "prefill", NULL };
 const char *const rfl_detail_names[] = { "off", "step", "phase", "layer", NULL };
 
 struct loop {
@@ -27,11 +27,16 @@ struct loop {
 	struct rfl_data *data;
 	const struct rfl_burst_config *config;
 	int64_t accum;
+	bool losses;      /* a forward pass has a loss */
+	bool backward;    /* a step has a backward pass */
 	bool read_losses; /* after every forward pass, unless that would wait for a device */
 	bool marks;       /* steps are timed by marks */
 	bool uploads;     /* batches are copied to the device ahead of their forward pass */
 	bool waits;       /* sync at the end of every step */
 	bool replays;     /* replay the recorded step */
+
+	int64_t past; /* tokens in the cache */
+	bool started; /* the engine has chosen the next tokens */
 
 	struct rfl_batch batch; /* the next batch, if have_batch */
 	bool have_batch;
@@ -46,6 +51,11 @@ struct loop {
 	enum rfl_detail named; /* ranges for a profiler; off during the warm-up */
 	bool in_layer;         /* the range of a layer is open */
 };
+
+bool rfl_run_mode_caches(enum rfl_run_mode mode)
+{
+	return mode == RFL_RUN_DECODE || mode == RFL_RUN_PREFILL;
+}
 
 enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *err)
 {
@@ -235,11 +245,9 @@ static enum rfl_rc add_elapsed(const struct loop *l, int64_t from, int64_t to, d
 /* Set phases that the mode lacks to NaN, not 0. */
 static void settle_phases(const struct loop *l, struct rfl_burst_step *step)
 {
-	const enum rfl_run_mode mode = l->config->mode;
-
-	if (mode == RFL_RUN_FWD)
+	if (!l->backward)
 		step->backward_s = (double)NAN;
-	if (mode != RFL_RUN_TRAIN)
+	if (l->config->mode != RFL_RUN_TRAIN)
 		step->optimizer_s = (double)NAN;
 }
 
@@ -247,7 +255,7 @@ static void settle_phases(const struct loop *l, struct rfl_burst_step *step)
 static enum rfl_rc read_marks(const struct loop *l, int64_t first, struct rfl_burst_step *step,
 			      struct rfl_err *err)
 {
-	const bool backward = l->config->mode != RFL_RUN_FWD;
+	const bool backward = l->backward;
 	const bool whole = !l->waits; /* else total_s comes from the clock */
 	const int64_t last = first + marks_per_step(l) - 1;
 	int64_t at = first;
@@ -298,6 +306,24 @@ static enum rfl_rc add_loss(const struct loop *l, struct rfl_burst_step *step, s
 	return rc;
 }
 
+/* Forward, or a step of a language model with its cache: of a decode, each continues with the
+ * tokens that the last one chose. */
+static enum rfl_rc forward(struct loop *l, struct rfl_err *err)
+{
+	const bool decodes = l->config->mode == RFL_RUN_DECODE;
+	enum rfl_rc rc;
+
+	if (!rfl_run_mode_caches(l->config->mode))
+		return l->ops->forward(l->engine, &l->batch, err);
+	if (!l->ops->generate)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"engine '%s' has no cache of keys and values; use --engine torch",
+				l->ops->name);
+	rc = l->ops->generate(l->engine, decodes && l->started ? NULL : &l->batch, l->past, err);
+	l->started = true;
+	return rc;
+}
+
 /* Run one batch: forward, and backward unless the mode excludes it. If losses are read, the last
  * batch's loss is read after the step, the others here. */
 static enum rfl_rc one_batch(struct loop *l, int64_t m, int64_t *at, struct watch *w,
@@ -309,16 +335,16 @@ static enum rfl_rc one_batch(struct loop *l, int64_t m, int64_t *at, struct watc
 	int64_t before;
 
 	push(l, RFL_DETAIL_PHASE, "fwd");
-	if (m == 0 && l->config->mode != RFL_RUN_FWD)
+	if (m == 0 && l->backward)
 		rc = l->ops->zero_grad(l->engine, err);
 	if (rc == RFL_OK)
-		rc = l->ops->forward(l->engine, &l->batch, err);
+		rc = forward(l, err);
 	l->have_batch = false;
 	end_phase(l);
 	step->forward_s += lap(w);
 	if (rc == RFL_OK)
 		rc = mark(l, at, err);
-	if (rc == RFL_OK && l->config->mode != RFL_RUN_FWD) {
+	if (rc == RFL_OK && l->backward) {
 		push(l, RFL_DETAIL_PHASE, "bwd");
 		rc = l->ops->backward(l->engine, &how, err);
 		end_phase(l);
@@ -407,7 +433,6 @@ static enum rfl_rc run_step(struct loop *l, int64_t first_mark, struct rfl_burst
 static enum rfl_rc record(struct loop *l, struct rfl_err *err)
 {
 	struct rfl_burst_step step = { .loss = 0 };
-	const enum rfl_run_mode mode = l->config->mode;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!l->ops->capture || !l->ops->replay)
@@ -417,8 +442,8 @@ static enum rfl_rc record(struct loop *l, struct rfl_err *err)
 	if (!l->have_batch)
 		rc = fetch(l, &step, err);
 	if (rc == RFL_OK)
-		rc = l->ops->capture(l->engine, &l->batch, mode != RFL_RUN_FWD,
-				     mode == RFL_RUN_TRAIN, err);
+		rc = l->ops->capture(l->engine, &l->batch, l->backward,
+				     l->config->mode == RFL_RUN_TRAIN, err);
 	l->replays = rc == RFL_OK;
 	return rc;
 }
@@ -443,7 +468,7 @@ static enum rfl_rc warm_up(struct loop *l, struct rfl_burst *b, struct rfl_err *
 		if (rc == RFL_OK && i == 0 && c->asynchronous) {
 			rc = l->ops->sync(l->engine, err);
 			b->ttfb_s = seconds(start, rfl_clock_ns());
-			if (rc == RFL_OK)
+			if (rc == RFL_OK && l->losses)
 				rc = l->ops->loss(l->engine, &b->loss_first, err);
 		}
 		if (rc == RFL_OK && c->progress)
@@ -492,6 +517,7 @@ static enum rfl_rc run_steps(struct loop *l, struct rfl_burst_step *steps, int64
 
 	for (int64_t i = 0; i < n && rc == RFL_OK; i++) {
 		rc = run_step(l, l->marks ? i * per_step : NO_MARKS, &steps[i], err);
+		l->past += l->config->mode == RFL_RUN_DECODE;
 		l->reported.done++;
 		if (rfl_clock_ns() - l->reported.at_ns >= REPORT_NS)
 			report_phase(l, l->reported.phase, l->reported.done, l->reported.total);
@@ -562,7 +588,7 @@ static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *e
 			busy_s += b->steps[i].total_s;
 		b->launch_gap = 1 - busy_s / b->wall_s;
 	}
-	if (!l->read_losses && !c->lap)
+	if (l->losses && !l->read_losses && !c->lap)
 		rc = l->ops->loss(l->engine, &last->loss, err);
 	b->loss_last = last->loss;
 	return rc;
@@ -598,8 +624,7 @@ static enum rfl_rc run_all(struct loop *l, struct rfl_burst *b, struct rfl_err *
 	const struct rfl_burst_config *c = l->config;
 	const int64_t lap = c->lap ? RFL_BURST_LAP : b->nsteps;
 	const int64_t most = lap > UNTIL_STEPS ? lap : UNTIL_STEPS;
-	const enum rfl_engine_mode mode =
-		c->mode == RFL_RUN_FWD ? RFL_ENGINE_EVAL : RFL_ENGINE_TRAIN;
+	const enum rfl_engine_mode mode = l->backward ? RFL_ENGINE_TRAIN : RFL_ENGINE_EVAL;
 	enum rfl_rc rc;
 
 	if ((rc = l->ops->set_mode(l->engine, mode, err)) || (rc = warm_up(l, b, err)) ||
@@ -628,7 +653,10 @@ enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *e
 		.data = data,
 		.config = config,
 		.accum = config->accum > 1 ? config->accum : 1,
-		.read_losses = !config->asynchronous,
+		.past = config->past,
+		.losses = !rfl_run_mode_caches(config->mode),
+		.backward = config->mode == RFL_RUN_TRAIN || config->mode == RFL_RUN_FWD_BWD,
+		.read_losses = !config->asynchronous && !rfl_run_mode_caches(config->mode),
 		.uploads = config->asynchronous && ops->upload && ops->uploaded,
 		.waits = config->asynchronous && config->sync_each_step,
 	};

@@ -53,6 +53,7 @@ static enum rfl_rc run_step(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 	const enum rfl_run_mode mode = s->config->mode;
 	const int64_t accum = s->config->accum > 1 ? s->config->accum : 1;
 	struct rfl_backward how = { .weight = 1.0 / (double)accum };
+	const bool backward = mode == RFL_RUN_TRAIN || mode == RFL_RUN_FWD_BWD;
 	struct rfl_engine *e = s->parts->engine;
 	enum rfl_rc rc = RFL_OK;
 
@@ -62,12 +63,13 @@ static enum rfl_rc run_step(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 	for (int64_t m = 0; m < accum && rc == RFL_OK; m++) {
 		how.last = m + 1 == accum;
 		rc = begin_phase(s, "fwd", err);
-		if (rc == RFL_OK && m == 0 && mode != RFL_RUN_FWD)
+		if (rc == RFL_OK && m == 0 && backward)
 			rc = ops->zero_grad(e, err);
 		if (rc == RFL_OK)
-			rc = ops->forward(e, &s->batch, err);
-		if (rc == RFL_OK && mode != RFL_RUN_FWD &&
-		    (rc = begin_phase(s, "bwd", err)) == RFL_OK)
+			rc = rfl_run_mode_caches(mode)
+				     ? ops->generate(e, &s->batch, s->config->past, err)
+				     : ops->forward(e, &s->batch, err);
+		if (rc == RFL_OK && backward && (rc = begin_phase(s, "bwd", err)) == RFL_OK)
 			rc = ops->backward(e, &how, err);
 	}
 	if (rc == RFL_OK && mode == RFL_RUN_TRAIN && (rc = begin_phase(s, "opt", err)) == RFL_OK)
@@ -120,7 +122,7 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 	const struct rfl_engine_ops *ops = parts->ops;
 	const bool marks = config->detail == RFL_DETAIL_LAYER;
 	/* a forward pass in evaluation mode changes nothing; all other modes need a restore */
-	const bool restores = config->mode != RFL_RUN_FWD;
+	const bool restores = config->mode == RFL_RUN_TRAIN || config->mode == RFL_RUN_FWD_BWD;
 	struct step step = { .config = config, .parts = parts };
 	const struct rfl_workload workload = {
 		.run = run_step,

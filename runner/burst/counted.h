@@ -17,6 +17,7 @@ struct rfl_counted_config {
 	enum rfl_detail detail; /**< ranges for the step, its phases or its layers; not off */
 	enum rfl_run_mode mode; /**< mode of the run, already set in the engine */
 	int64_t accum; /**< forward and backward passes per step, all with one batch; 0 means 1 */
+	int64_t past;  /**< with a cache: tokens in it */
 	struct rfl_source_request request;
 };
 

@@ -289,6 +289,8 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 		.dropout = true,
 		.deterministic = c->deterministic,
 		.cudnn_benchmark = c->cudnn_benchmark,
+		.cache_tokens = rfl_run__cache_tokens(c),
+		.int8_weights = c->weights == RFL_WEIGHTS_INT8,
 	};
 
 	rc = ops->open(job->net, &config, &job->engine, err);
@@ -466,6 +468,21 @@ static void profile_memory(struct job *job)
 	report(job, rfl_run__pack(RFL_RUN__MEMORY, r));
 }
 
+/* The run is already measured: failures here affect only these times. */
+static void time_kinds(struct job *job)
+{
+	const struct rfl_counted_parts parts = parts_of(job);
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (!rfl_run__cache_tokens(&job->config))
+		return;
+	if (rfl_kinds_measure(&parts, job->config.past, &job->r.kinds, &why) == RFL_OK)
+		report(job, rfl_run__pack(RFL_RUN__KINDS, &job->r));
+	else
+		rfl_log(RFL_LOG_WARN, "the times of the kinds of operations are unknown: %s",
+			why.msg);
+}
+
 /* The run is already measured: failures here affect only the counters. */
 static void count(struct job *job)
 {
@@ -474,6 +491,7 @@ static void count(struct job *job)
 		.detail = (enum rfl_detail)c->counters,
 		.mode = (enum rfl_run_mode)c->mode,
 		.accum = c->accum,
+		.past = c->past,
 		.request = counters_request(job),
 	};
 	const struct rfl_counted_parts parts = parts_of(job);
@@ -645,6 +663,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		.warmup = c->warmup,
 		.iters = c->iters,
 		.accum = c->accum,
+		.past = c->past,
 		.asynchronous = job.device != RFL_DEVICE_CPU,
 		.sync_each_step = c->sync_each_step,
 		.cuda_graph = c->cuda_graph,
@@ -673,6 +692,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		report(&job, rfl_run__pack(RFL_RUN__UNTIL, &job.r));
 	if (rc == RFL_OK) {
 		profile_memory(&job);
+		time_kinds(&job);
 		count(&job);
 	}
 	if (rc == RFL_EINTR) /* a training run may never be continued */

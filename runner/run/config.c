@@ -16,6 +16,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "complexity/net/file.h"
+#include "complexity/lm.h"
 #include "complexity/zoo.h"
 #include "ledger/facts.h"
 #include "machine/gpu.h"
@@ -88,7 +89,9 @@ const struct rfl_member rfl_run__epoch[] = {
 	RFL_EPOCH_COLUMNS(E){ .key = NULL },
 };
 
-enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS };
+const char *const rfl_run_weights_names[] = { "precision", "int8", NULL };
+
+enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS, CACHES, INTEGERS };
 
 #define C                       struct rfl_run_config
 #define RFL_RUN__CHOICE         RFL_RUN__INT
@@ -100,6 +103,8 @@ enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS };
 #define COLUMN_CLIPS(member)    COLUMN_ALWAYS(member)
 #define COLUMN_FILES(member)    COLUMN_ALWAYS(member)
 #define COLUMN_EPOCHS(member)   COLUMN_ALWAYS(member)
+#define COLUMN_CACHES(member)   COLUMN_ALWAYS(member)
+#define COLUMN_INTEGERS(member) COLUMN_ALWAYS(member)
 #define MEMBER(kind, key, path) RFL_RUN__MEMBER(C, kind, key, path)
 
 /* The rows of run/facts.inc. */
@@ -253,6 +258,49 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
 	};
 }
 
+enum rfl_rc rfl_run__lm(const struct rfl_run_config *c, struct rfl_arena *arena, struct rfl_lm *ret,
+			struct rfl_err *err)
+{
+	struct rfl_lm_formats formats;
+
+	return rfl_lm_named(c->arch, arena, ret, &formats, err);
+}
+
+int64_t rfl_run__tokens(const struct rfl_run_config *c)
+{
+	if (c->mode == RFL_RUN_DECODE)
+		return 1;
+	return c->context_length > 0 ? c->context_length : RFL_RUN_PROMPT;
+}
+
+int64_t rfl_run__cache_tokens(const struct rfl_run_config *c)
+{
+	if (!rfl_run_mode_caches((enum rfl_run_mode)c->mode))
+		return 0;
+	return c->past + rfl_run__tokens(c) * (c->mode == RFL_RUN_DECODE ? c->iters : 1);
+}
+
+/* The network of a step with a cache. */
+static enum rfl_rc build_step(const struct rfl_run_config *c, struct rfl_net **ret,
+			      struct rfl_err *err)
+{
+	const int64_t tokens = rfl_run__cache_tokens(c);
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_lm lm;
+	enum rfl_rc rc = rfl_run__lm(c, arena, &lm, err);
+
+	if (rc == RFL_OK && lm.positions && tokens > lm.positions)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s has %" PRId64 " positions, but the run needs %" PRId64
+			      "; use a smaller --past or --%s",
+			      lm.name, lm.positions, tokens,
+			      c->mode == RFL_RUN_DECODE ? "iters" : "context-length");
+	if (rc == RFL_OK)
+		rc = rfl_lm_net(&lm, rfl_run__tokens(c), ret, err);
+	rfl_arena_free(arena);
+	return rc;
+}
+
 enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			   struct rfl_err *err)
 {
@@ -298,7 +346,9 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			bad += n;
 		}
 	}
-	if (!rfl_net_is_file(c->arch))
+	if (rfl_run_mode_caches((enum rfl_run_mode)c->mode))
+		rc = build_step(c, &net, err);
+	else if (!rfl_net_is_file(c->arch))
 		rc = rfl_zoo_build(c->arch, &sizes, &net, err);
 	else if (c->image_size || c->context_length)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: its input has a fixed size; leave out --%s",
@@ -312,7 +362,8 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 	if (rc == RFL_OK && net->ninputs == 1 && net->nodes[0].shape.ndim != 3 &&
 	    net->nodes[0].dtype == RFL_DTYPE_F32)
 		rc = rfl_fail(err, RFL_EUNSUPPORTED, 0,
-			      "%s: cannot run, because its input is not an image or tokens", c->arch);
+			      "%s: cannot run, because its input is not an image or tokens",
+			      c->arch);
 	if (rc == RFL_OK && c->mode == RFL_RUN_TRAIN && rfl_net_param_count(net) == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s has no parameters to train; use --mode fwd_bwd or fwd", c->arch);
@@ -339,6 +390,8 @@ void rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledger_row *
 		[CLIPS] = trains && c->grad_clip > 0,
 		[FILES] = c->data_dir != NULL,
 		[EPOCHS] = c->epochs > 0,
+		[CACHES] = rfl_run_mode_caches((enum rfl_run_mode)c->mode),
+		[INTEGERS] = c->weights != RFL_WEIGHTS_PRECISION,
 	};
 
 	for (size_t i = 0; i < NFACTS; i++) {

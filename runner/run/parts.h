@@ -17,6 +17,7 @@
 #include "complexity/net.h"
 #include "machine/gpu.h"
 #include "runner/burst/allocated.h"
+#include "runner/burst/kinds.h"
 #include "runner/run.h"
 
 struct rfl_machine;
@@ -52,6 +53,19 @@ bool rfl_run__from_json(const struct rfl_member *members, const json_t *json, vo
 json_t *rfl_run__shown(const char *text, size_t n);
 
 /* ---- the configuration (run/config.c) ---- */
+
+struct rfl_lm;
+
+/** Tokens of the prompt of mode prefill, unless --context-length sets them. */
+#define RFL_RUN_PROMPT 512
+
+/** The language model of a run with a cache. @param arena  owns its texts */
+enum rfl_rc rfl_run__lm(const struct rfl_run_config *config, struct rfl_arena *arena,
+			struct rfl_lm *ret, struct rfl_err *err);
+/** New tokens of each sequence in a step with a cache. */
+int64_t rfl_run__tokens(const struct rfl_run_config *config);
+/** Tokens of each sequence that the cache holds after the window; 0: there is no cache. */
+int64_t rfl_run__cache_tokens(const struct rfl_run_config *config);
 
 /** Samples per step of this process. */
 int64_t rfl_run__batch(const struct rfl_run_config *config);
@@ -111,6 +125,7 @@ struct rfl_run__results {
 	struct rfl_gpu_samples gpu;
 	char memory_status[512]; /* of allocated: "ok", or why it is unknown */
 	struct rfl_allocated allocated;
+	struct rfl_kinds kinds; /* of a step with a cache */
 };
 
 /** The events that carry results; those up to UNTIL carry measurements. */
@@ -118,6 +133,7 @@ enum rfl_run__event {
 	RFL_RUN__TIMED,
 	RFL_RUN__GPU,
 	RFL_RUN__MEMORY, /* follows the pieces of its table, events "timeline" */
+	RFL_RUN__KINDS,
 	RFL_RUN__UNTIL,
 	RFL_RUN__ENGINE,
 	RFL_RUN__DEVICE,

@@ -52,7 +52,7 @@ static const char *status_of_failure(enum rfl_rc rc)
 /* Set status, error_code (signal or exit code; -1: none) and error_text. @return RFL_OK, or why the
  * run is not ok */
 static enum rfl_rc judge(const struct rfl_run__received *h, const struct rfl_proc_result *p,
-			 double limit, struct rfl_ledger_row *row)
+			 bool losses, double limit, struct rfl_ledger_row *row)
 {
 	const char *status = "crash";
 	char text[1200] = "", peak[RFL_NUM_MAX], most[RFL_NUM_MAX];
@@ -62,7 +62,7 @@ static enum rfl_rc judge(const struct rfl_run__received *h, const struct rfl_pro
 
 	row->error_code = -1;
 	if (h->timed) { /* measured: later failures do not matter */
-		const bool finite = isfinite(h->r.burst.loss_last);
+		const bool finite = !losses || isfinite(h->r.burst.loss_last);
 
 		status = finite ? "ok" : "nan";
 		why = finite ? RFL_OK : RFL_EFAILED;
@@ -511,12 +511,30 @@ static void write_memory(const struct rfl_run__state *run, struct rfl_run_result
 		ret->memory_file[0] = '\0';
 }
 
+/* Keep the configuration of a language model under the digest of the network of its step. */
+static void keep_configuration(const struct rfl_run__state *run, const char *dir,
+			       struct rfl_err *err)
+{
+	RFL_AUTO(buf) text = { .len = 0 };
+	char digest[17], path[4096];
+
+	if (rfl_net_digest(run->net, digest, err) || rfl_file_read(run->config->arch, &text, err))
+		return;
+	(void)snprintf(path, sizeof(path), "%s/%s.json", dir, digest);
+	if (!rfl_file_exists(path) && rfl_file_mkdirs_for(path, err) == RFL_OK)
+		(void)!rfl_file_write(path, text.data, text.len, err);
+}
+
 /* Keep the network of a file, which may change, for its count. */
 static void write_network(const struct rfl_run__state *run, struct rfl_err *err)
 {
 	RFL_AUTOFREE char *dir = rfl_path_join(run->config->log_dir, "networks");
 
-	if (rfl_net_is_file(run->config->arch))
+	if (!rfl_net_is_file(run->config->arch))
+		return;
+	if (rfl_run__cache_tokens(run->config))
+		keep_configuration(run, dir, err);
+	else
 		(void)!rfl_net_keep(dir, run->net, err);
 }
 
@@ -690,7 +708,7 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	row->host_peak_bytes = isnan(received->r.host_peak_bytes) ? run->process.max_rss_bytes
 								  : received->r.host_peak_bytes;
 	ret->memory_bytes = row->device_memory_bytes > 0 ? row->device_memory_bytes : limit;
-	ret->rc = judge(received, &run->process, limit, row);
+	ret->rc = judge(received, &run->process, !rfl_run__cache_tokens(run->config), limit, row);
 	if (run->process.cancelled && !received->timed && host->why_cancelled)
 		why = host->why_cancelled(host->ctx);
 	if (unwatched)

@@ -62,6 +62,9 @@ static const struct result {
 	R(MEMORY, REAL, allocated.peak_bytes, OWN, COL(mem_step_peak_bytes)),
 	R(MEMORY, REAL, allocated.predicted_bytes, OWN, COL(mem_predicted_bytes)),
 	R(MEMORY, CHARS, allocated.peak_at, OWN, COL(mem_peak_at)),
+	R(KINDS, REAL, kinds.linear_ms, OWN, COL(linear_ms)),
+	R(KINDS, REAL, kinds.attention_ms, OWN, COL(attention_ms)),
+	R(KINDS, REAL, kinds.other_ms, OWN, COL(other_ms)),
 	R(UNTIL, INT, burst.until_steps, OWN, NONE),
 	R(UNTIL, REAL, burst.until_step_s, OWN, NONE),
 	R(UNTIL, REAL, burst.until_stdrel, OWN, COL(until_stdrel)),
@@ -91,7 +94,7 @@ static const struct result {
 #define NRESULTS RFL_ARRAY_LEN(results)
 
 const char *const rfl_run__event_names[] = {
-	"timed", "gpu", "memory", "until", "engine", "device", "ready", "world", NULL,
+	"timed", "gpu", "memory", "kinds", "until", "engine", "device", "ready", "world", NULL,
 };
 
 enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, struct rfl_err *err)

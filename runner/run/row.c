@@ -17,6 +17,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "complexity/count.h"
+#include "complexity/lm.h"
 #include "complexity/net/file.h"
 #include "complexity/zoo.h"
 #include "ledger/repeats/run_stats.h"
@@ -125,6 +126,32 @@ static void fill_timing(const struct rfl_run__results *h, struct rfl_ledger_row 
 	rfl_field_set(&row->throttle, throttle);
 }
 
+/* The mean over the steps of a run with a cache. */
+static enum rfl_rc step_flops(const struct rfl_run_config *c, int64_t batch, int64_t *ret,
+			      struct rfl_err *err)
+{
+	const struct rfl_lm_step step = {
+		.batch = batch,
+		.past = c->past,
+		.tokens = rfl_run__tokens(c),
+		.logits = 1,
+		.decode = c->mode == RFL_RUN_DECODE,
+		.causal_half = true,
+		.formats = rfl_lm_formats_of(rfl_precision_names[c->precision], false),
+	};
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_lm lm;
+	double flops;
+	enum rfl_rc rc = rfl_run__lm(c, arena, &lm, err);
+
+	if (rc == RFL_OK) {
+		flops = rfl_lm_mean(&lm, &step, step.decode ? c->iters : 1).flops;
+		*ret = (int64_t)llround(flops);
+	}
+	rfl_arena_free(arena);
+	return rc;
+}
+
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const struct rfl_net *net,
 			   enum rfl_fused_attention fused, int64_t *ret, struct rfl_err *err)
 {
@@ -136,7 +163,11 @@ enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const 
 		.fused_attention = fused,
 	};
 	RFL_AUTOPTR(count) count = NULL;
-	enum rfl_rc rc = rfl_count_net(net, &options, &count, err);
+	enum rfl_rc rc;
+
+	if (rfl_run_mode_caches((enum rfl_run_mode)c->mode))
+		return step_flops(c, batch, ret, err);
+	rc = rfl_count_net(net, &options, &count, err);
 
 	if (rc)
 		return rc;
@@ -185,8 +216,10 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 	else if (c->world.size > 1 && strcmp(c->world.interconnect, "auto") != 0)
 		interconnect = c->world.interconnect;
 	if (known) {
-		cast = rfl_precision_cast((enum rfl_precision)c->precision,
-					  (enum rfl_device)h->device);
+		cast = rfl_run__cache_tokens(c)
+			       ? RFL_CAST_OFF
+			       : rfl_precision_cast((enum rfl_precision)c->precision,
+						    (enum rfl_device)h->device);
 		autocast = cast == RFL_CAST_OFF ? NULL : rfl_cast_names[cast];
 	}
 	const struct {
@@ -322,7 +355,8 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 	} phases[] = {
 		{ "data", row->data_wait_ms_mean }, { "upload", row->upload_ms_mean },
 		{ "forward", row->fwd_ms_mean },    { "backward", row->bwd_ms_mean },
-		{ "optimizer", row->opt_ms_mean },
+		{ "optimizer", row->opt_ms_mean },  { "linear", row->linear_ms },
+		{ "attention", row->attention_ms }, { "other", row->other_ms },
 	};
 	const char *counted = row->counters_status, *sep = ": ";
 	char bytes[RFL_NUM_MAX];
@@ -352,10 +386,11 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 			rfl_buf_printf(out, ", mean of %lld steps %.3f ms +- %.2g %%",
 				       (long long)row->until_steps, row->until_step_ms_mean,
 				       row->until_stdrel * 100);
-		rfl_buf_printf(out, ", %.3g TFLOP/s, loss %.4g -> %.4g",
+		rfl_buf_printf(out, ", %.3g TFLOP/s",
 			       1e-12 * (double)row->model_flops_per_step * row->samples_per_s /
-				       (double)row->batch,
-			       row->loss_first, row->loss_last);
+				       (double)row->batch);
+		if (!isnan(row->loss_last))
+			rfl_buf_printf(out, ", loss %.4g -> %.4g", row->loss_first, row->loss_last);
 	}
 	if (counted) {
 		rfl_buf_printf(out, "; counters %.*s", (int)strcspn(counted, ":"), counted);

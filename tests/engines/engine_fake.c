@@ -208,6 +208,20 @@ static enum rfl_rc fake_forward(struct rfl_engine *e, const struct rfl_batch *ba
 	return rc ? rc : phase(e, 0, "forward", err);
 }
 
+static enum rfl_rc fake_generate(struct rfl_engine *e, const struct rfl_batch *batch, int64_t past,
+				 struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	(void)batch;
+	if (past + e->net->nodes[0].shape.dim[0] > e->config.cache_tokens)
+		return rfl_fail(err, RFL_EINVAL, 0, "fake: the cache has no place for %lld",
+				(long long)past);
+	for (int i = 0; i < e->net->nnodes && rc == RFL_OK; i++)
+		rc = mark(e, "fwd", i, err);
+	return rc ? rc : phase(e, 0, "forward", err);
+}
+
 static enum rfl_rc fake_forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
 				       rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
 {
@@ -502,6 +516,7 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.zero_grad = fake_zero_grad,
 	.forward = fake_forward,
 	.forward_traced = fake_forward_traced,
+	.generate = fake_generate,
 	.backward = fake_backward,
 	.step = fake_step,
 	.reset_optimizer = fake_nothing,

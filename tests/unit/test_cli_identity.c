@@ -57,7 +57,8 @@ static const char *const bases[][5] = {
 	{ IMAGES STEPS " --backend cuda" COMMON,
 	  RANDOM STEPS " --arch resnet18 --image-size 32 --optimizer adam --backend cpu" COMMON,
 	  RANDOM STEPS " --arch tiny_lm --context-length 16 --backend cuda" COMMON,
-	  RANDOM STEPS " --arch resnet18 --image-size 32 --backend cpu --world 2" COMMON },
+	  RANDOM STEPS " --arch resnet18 --image-size 32 --backend cpu --world 2" COMMON,
+	  RANDOM STEPS " --arch @lm.json --mode decode --backend cpu" COMMON },
 	{ "roofline train --data @a --workers 1 --epochs 2 --batch-size 4 --lr-step 1 --devices "
 	  "cpu" COMMON,
 	  "roofline train --data @a --workers 1 --epochs 2 --batch-size 4 --optimizer sgd "
@@ -337,6 +338,10 @@ static void prepare(void *state)
 	put_data(state, "b");
 	put_net(state, "net.json", 8);
 	put_net(state, "own.json", 16);
+	write_file(state, "lm.json",
+		   "{\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 16, "
+		   "\"intermediate_size\": 32, \"num_attention_heads\": 2, "
+		   "\"num_key_value_heads\": 1, \"vocab_size\": 32}");
 }
 
 static void options_of_run_identify_what_the_table_says(void **state)

@@ -430,7 +430,8 @@ static void empty_columns_are_refused(void **state)
 	set(&row->mode, "backwards");
 	assert_int_equal(merge(f), RFL_EINVAL);
 	assert_says(&f->err,
-		    "metrics.csv:2: mode 'backwards' is not valid; use train, fwd_bwd or fwd");
+		    "metrics.csv:2: mode 'backwards' is not valid; use train, fwd_bwd, fwd, "
+				"decode or prefill");
 	set(&row->mode, "train");
 	set(&row->optimizer, "lion");
 	assert_int_equal(merge(f), RFL_EINVAL);
