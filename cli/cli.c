@@ -16,7 +16,7 @@
 #define COMMANDS(X) \
 	X(run) X(train) X(profile) X(env) \
 	X(matrix_expand) X(matrix_run) X(matrix_status) X(matrix_slurm) X(matrix_merge) \
-	X(complexity) X(bench_lm) X(bench_attention) X(bench_accumulate) X(bench_loader) \
+	X(complexity) X(bench_lm) X(bench_attention) X(bench_decode) X(bench_accumulate) X(bench_loader) \
 	X(peaks_measure) X(peaks_show) X(peaks_check) X(peaks_set) X(peaks_merge) X(peaks_devices) \
 	X(peaks_import) X(peaks_export) \
 	X(counters_show) X(counters_import) X(counters_list) X(counters_check) \

@@ -280,6 +280,20 @@ int64_t rfl_run__cache_tokens(const struct rfl_run_config *c)
 	return c->past + rfl_run__tokens(c) * (c->mode == RFL_RUN_DECODE ? c->iters : 1);
 }
 
+enum rfl_rc rfl_run__digest(const struct rfl_run_config *c, const struct rfl_net *net, char out[17],
+			    struct rfl_err *err)
+{
+	struct rfl_arena *arena = rfl_arena_new();
+	RFL_AUTOPTR(net) step = NULL;
+	struct rfl_lm lm;
+	enum rfl_rc rc = RFL_OK;
+
+	if (rfl_run__cache_tokens(c) && (rc = rfl_run__lm(c, arena, &lm, err)) == RFL_OK)
+		rc = rfl_lm_net(&lm, 1, &step, err);
+	rfl_arena_free(arena);
+	return rc ? rc : rfl_net_digest(step ? step : net, out, err);
+}
+
 /* The network of a step with a cache. */
 static enum rfl_rc build_step(const struct rfl_run_config *c, struct rfl_net **ret,
 			      struct rfl_err *err)

@@ -67,6 +67,10 @@ int64_t rfl_run__tokens(const struct rfl_run_config *config);
 /** Tokens of each sequence that the cache holds after the window; 0: there is no cache. */
 int64_t rfl_run__cache_tokens(const struct rfl_run_config *config);
 
+/** The digest of the network of a file; of a language model, of its decode step. */
+enum rfl_rc rfl_run__digest(const struct rfl_run_config *config, const struct rfl_net *net,
+			    char out[17], struct rfl_err *err);
+
 /** Samples per step of this process. */
 int64_t rfl_run__batch(const struct rfl_run_config *config);
 enum rfl_layout rfl_run__layout(const struct rfl_run_config *config);

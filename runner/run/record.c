@@ -518,7 +518,8 @@ static void keep_configuration(const struct rfl_run__state *run, const char *dir
 	RFL_AUTO(buf) text = { .len = 0 };
 	char digest[17], path[4096];
 
-	if (rfl_net_digest(run->net, digest, err) || rfl_file_read(run->config->arch, &text, err))
+	if (rfl_run__digest(run->config, run->net, digest, err) ||
+	    rfl_file_read(run->config->arch, &text, err))
 		return;
 	(void)snprintf(path, sizeof(path), "%s/%s.json", dir, digest);
 	if (!rfl_file_exists(path) && rfl_file_mkdirs_for(path, err) == RFL_OK)

@@ -202,7 +202,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 	enum rfl_rc rc = RFL_OK;
 
 	if (rfl_net_is_file(c->arch))
-		rc = rfl_net_digest(net, digest, err);
+		rc = rfl_run__digest(c, net, digest, err);
 	/* the kernels in use, or the requested ones if the run ended early */
 	if (c->mode == RFL_RUN_TRAIN && h->optimizer_kernels[0])
 		kernels = h->optimizer_kernels;
