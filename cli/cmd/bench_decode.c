@@ -164,10 +164,12 @@ static enum rfl_rc put(struct rfl_cli *cli, const struct decode_args *a, const s
 	}
 	if (rc)
 		return rc;
+	if (n == 0)
+		return rfl_fail(err, RFL_EFAILED, 0, "no run was started");
 	rfl_table_finish(rfl_generation_table(rows, n, !people), (enum rfl_format)a->format, &out);
 	rc = rfl_cli_deliver(cli, a->output, (enum rfl_format)a->format, &out, "table", err);
 	if (rc == RFL_OK && ok == 0)
-		return rfl_fail(err, RFL_EFAILED, 0, "no run is ok; the table has the reasons");
+		return rfl_fail(err, RFL_EFAILED, 0, "no run is ok (%zu in all); the table has the reasons", n);
 	return rc;
 }
 

@@ -479,7 +479,7 @@ static void time_kinds(struct job *job)
 	if (rfl_kinds_measure(&parts, job->config.past, &job->r.kinds, &why) == RFL_OK)
 		report(job, rfl_run__pack(RFL_RUN__KINDS, &job->r));
 	else
-		rfl_log(RFL_LOG_WARN, "the times of the kinds of operations are unknown: %s",
+		rfl_log(RFL_LOG_DEBUG, "the times of the kinds of operations are unknown: %s",
 			why.msg);
 }
 
