@@ -75,7 +75,7 @@ static void add_bytes(const struct rfl_lm_run *run, double steps, struct rfl_gen
 	g->byte_per_s = rfl_lm_traffic(&sum) / steps / g->step_s;
 }
 
-/* The counts of the steps, and their least time. The levels are those of complexity --phase. */
+/* The counts of the steps, and their minimum time. The levels are those of complexity --phase. */
 static void add_bound(const struct rfl_ledger_row *row, const char *net,
 		      const struct rfl_peaks *peaks, struct rfl_arena *arena,
 		      struct rfl_generation *g)
@@ -166,8 +166,8 @@ struct rfl_table *rfl_generation_table(const struct rfl_generation *rows, size_t
 	}
 	if (bound)
 		rfl_table_note(t,
-			       "bound: tokens/s if every operation takes the least time that the "
-			       "ceilings allow; %%: the share of it that was reached.");
+			       "bound: tokens/s if every operation takes the minimum time of the "
+			       "ceilings; %%: the share of it that was reached.");
 	rfl_table_note(t, "linear, attention, other: the time of a step by kind of operation, from "
 			  "steps after the measured ones.");
 	return t;

@@ -1,6 +1,6 @@
 /*
  * generation.h - runs of language models with a cache, in modes decode and prefill, next to the
- * least time that their steps can take.
+ * minimum time of their steps.
  */
 #ifndef RFL_REPORT_GENERATION_H
 #define RFL_REPORT_GENERATION_H
@@ -16,7 +16,7 @@ struct rfl_generation {
 	int64_t runs;                /**< that are ok */
 	double step_s, deviation;    /**< mean of the runs' means; their largest std / mean */
 	double tokens_per_s;
-	double least_s, share; /**< the least time of a step under the ceilings; this / step_s */
+	double least_s, share; /**< the minimum time of a step under the ceilings; this / step_s */
 	double most_tokens_per_s;
 	/* bytes of a step, mean over the steps; of weights with their scales */
 	double weights_bytes, cache_bytes, byte_per_s;
