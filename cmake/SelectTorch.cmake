@@ -90,6 +90,11 @@ elseif(NOT RFL_TORCH STREQUAL "OFF")
   endif()
 endif()
 
+# The headers of 2.15 are C++20.
+if(TARGET rfl_libtorch AND RFL_TORCH_VERSION VERSION_GREATER_EQUAL 2.15)
+  set(CMAKE_CXX_STANDARD 20)
+endif()
+
 # Wheels before 2.7 were built with the C++ library's old strings. What links is what is right.
 if(TARGET rfl_libtorch)
   include(CheckCXXSourceCompiles)

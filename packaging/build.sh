@@ -87,15 +87,15 @@ static() {
   (cd pango1.0-*/ && meson setup b -Ddefault_library=static -Dbuildtype=release --auto-features=disabled \
     -Dcairo=enabled -Dfontconfig=enabled -Dfreetype=enabled -Dgtk_doc=false -Dinstall-tests=false &&
     ninja -C b pango/libpango{,cairo,ft2}-1.0.a)
-  gcc -O2 -fPIC -c "$OLDPWD/packaging/glibc.c" -o glibc.o
-  ar x "$(g++ -print-file-name=libstdc++.a)" futex.o # of std::future, newer than the C++ library of 2018
+  gcc -O2 -fPIC -c "$OLDPWD"/packaging/{glibc,libstdc++}.c
+  ar x "$(g++ -print-file-name=libstdc++.a)" futex.o eh_ptr.o # newer than 2.28's C++ library
   { # one library of all, so that their order does not matter
     echo "create $prefix/libdeps.a"
     for m in "$prefix/lib/libhwloc.a" "$PWD"/harfbuzz-*/b/src/libharfbuzz.a "$PWD"/pango*/b/pango/lib*.a \
       /usr/lib/x86_64-linux-gnu/lib{jansson,expat,z,png16,jpeg,freetype,pixman-1,fontconfig,glib-2.0,gobject-2.0,gio-2.0,gmodule-2.0,pcre2-8,ffi,fribidi,cairo,brotlidec,brotlicommon}.a; do
       echo "addlib $m"
     done
-    printf 'addmod glibc.o\naddmod futex.o\nsave\nend\n'
+    printf 'addmod glibc.o\naddmod libstdc++.o\naddmod futex.o\naddmod eh_ptr.o\nsave\nend\n'
   } | ar -M
   for m in jansson expat zlib hwloc cairo cairo-ft freetype2 libjpeg libpng pangocairo pangoft2 fontconfig; do
     printf 'Name: %s\nDescription: static\nVersion: %s\nCflags: %s\nLibs: -L%s -ldeps\n' $m "$(pkg-config --modversion $m)" \
@@ -187,7 +187,7 @@ rm -f "$out"/roofline-*
 python3 packaging/pack.py wheel "$stage" "$version" "$out"
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime="@$SOURCE_DATE_EPOCH" \
   -c "roofline-$version-linux-x86_64" | gzip -9n >"$out/roofline-$version-linux-x86_64.tar.gz"
-cp "$stage/share/doc/roofline/roofline.spdx.json" "$out/roofline-$version-linux-x86_64.spdx.json"
+cp "$stage/share/roofline/roofline.spdx.json" "$out/roofline-$version-linux-x86_64.spdx.json"
 (cd "$out" && sha256sum roofline-* >SHA256SUMS)
 
 # The tag must be true: everything but PyTorch's own libraries, which come with PyTorch.

@@ -1,11 +1,10 @@
-/* glibc.c - what is newer than glibc 2.28 and used by Debian's static libraries and headers. */
+/* glibc.c - what is newer than glibc 2.28, and used by Debian's static libraries. */
 #define _GNU_SOURCE
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-void arc4random_buf(void *buf, size_t n);
 
 void arc4random_buf(void *buf, size_t n) /* since 2.36, for the hash tables of expat */
 {
@@ -21,6 +20,3 @@ int close_range(unsigned first, unsigned last, int flags) /* since 2.34; GLib do
 {
 	return (int)syscall(SYS_close_range, first, last, flags);
 }
-
-/* Since 2.32: whether the C++ library may count references without atomic instructions. */
-__attribute__((visibility("hidden"))) char __libc_single_threaded;

@@ -2,7 +2,7 @@
 
     pack.py extract WHEEL DIR cpu|cuda    what an engine is built against, from a wheel of PyTorch
     pack.py cudart WHEEL                  the requirement that brings the CUDA runtime of that wheel
-    pack.py sbom STAGE VERSION            write share/doc/roofline/roofline.spdx.json and the licences
+    pack.py sbom STAGE VERSION            write share/roofline/roofline.spdx.json and the licences
     pack.py wheel STAGE VERSION OUT       make a wheel of the staged files
 """
 import base64
@@ -71,7 +71,7 @@ def sbom(stage, version):
     files = [{"SPDXID": "SPDXRef-file-%d" % i, "fileName": "./" + name, "checksums": [
         {"algorithm": kind.upper(), "checksumValue": hashlib.new(kind, open(path, "rb").read()).hexdigest()}
         for kind in ("sha1", "sha256")], "licenseConcluded": "NOASSERTION", "copyrightText": "NOASSERTION"}
-        for i, (name, path) in enumerate(staged(stage))]
+        for i, (name, path) in enumerate(s for s in staged(stage) if not s[0].endswith(".spdx.json"))]
     identifiers = ["SPDXRef-" + re.sub("[^a-z0-9.-]+", "-", name) for name, *_ in packages]
     document = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
@@ -91,7 +91,7 @@ def sbom(stage, version):
         [{"spdxElementId": identifiers[0], "relationshipType": "CONTAINS", "relatedSpdxElement": i}
          for i in identifiers[1:] + [f["SPDXID"] for f in files]],
     }
-    with open(doc + "/roofline.spdx.json", "w", encoding="utf-8") as f:
+    with open(stage + "/share/roofline/roofline.spdx.json", "w", encoding="utf-8") as f:
         json.dump(document, f, indent=1)
 
 
@@ -108,13 +108,13 @@ def wheel(stage, version, out):
             content = f.read()
         if name == "share/doc/roofline/README.md":
             metadata += content.decode()
-        elif name == "share/doc/roofline/LICENSE":
-            members[info + "licenses/LICENSE"] = content, 0o644
+        elif name == "share/doc/roofline/LICENSE" or "/licenses/" in name:
+            members[info + "licenses/" + os.path.basename(name)] = content, 0o644
         elif name == "share/roofline/region/roofline.py":
             members["roofline.py"] = content, 0o644
         elif name == "bin/roofline":
             members[data + "scripts/roofline"] = content, 0o755
-        elif not name.startswith(("share/doc/roofline/docs/", "share/doc/roofline/examples/")):
+        elif not name.startswith("share/doc/"):
             members[data + "data/" + name] = content, 0o755 if name.startswith("lib/") else 0o644
     members[info + "METADATA"] = metadata.encode(), 0o644
     members[info + "WHEEL"] = ("Wheel-Version: 1.0\nGenerator: packaging/pack.py\nRoot-Is-Purelib: false\nTag: %s\n"
