@@ -26,8 +26,8 @@
 
 #define LAST_SECOND INT64_C(253402300799) /* the last second of the year 9999 */
 
-/* The directories in ROOFLINE_PLUGIN_PATH, followed by the built-in one, and the one for the version
- * of this PyTorch in it. */
+/* The directories in ROOFLINE_PLUGIN_PATH, followed by the built-in one, and the one for the
+ * version of this PyTorch in it. */
 static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix, const char *torch)
 {
 	const char *path = getenv("ROOFLINE_PLUGIN_PATH");
@@ -121,8 +121,8 @@ int main(int argc, char **argv)
 			*slash = '\0';
 	cli.self = self;
 	cli.data_dir = rfl_arena_printf(arena, "%s/" RFL_DATADIR, prefix);
-	cli.torch_dir = rfl_torch_beside(
-		arena, rfl_arena_printf(arena, "%s/" RFL_PLUGINDIR "/", prefix));
+	cli.torch_dir =
+		rfl_torch_beside(arena, rfl_arena_printf(arena, "%s/" RFL_PLUGINDIR "/", prefix));
 	cli.plugin_dirs = plugin_dirs(arena, prefix, cli.torch_dir);
 	cli.terminal = isatty(STDOUT_FILENO) == 1;
 	cli.progress = isatty(STDERR_FILENO) == 1;

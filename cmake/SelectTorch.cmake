@@ -90,8 +90,8 @@ elseif(NOT RFL_TORCH STREQUAL "OFF")
   endif()
 endif()
 
-# The headers of 2.15 are C++20.
-if(TARGET rfl_libtorch AND RFL_TORCH_VERSION VERSION_GREATER_EQUAL 2.15)
+# From 2.14 on the headers are C++20.
+if(TARGET rfl_libtorch AND RFL_TORCH_VERSION VERSION_GREATER_EQUAL 2.14)
   set(CMAKE_CXX_STANDARD 20)
 endif()
 

@@ -7,8 +7,8 @@
 struct rfl_arena;
 
 /** Directory of the libraries of the PyTorch that belongs to an installation: linked as
- * lib/roofline/torch, else in the Python environment in which the program is installed, else the one
- * of the build.
+ * lib/roofline/torch, else in the Python environment in which the program is installed, else the
+ * one of the build.
  * @param plugin  path of a plugin, or of the plugin directory with a slash at the end
  * @return NULL: none */
 const char *rfl_torch_beside(struct rfl_arena *arena, const char *plugin);

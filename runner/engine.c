@@ -24,9 +24,10 @@ static const struct {
 		.name = "torch",
 		.summary = "PyTorch's operations and autograd from libtorch",
 #ifdef RFL_TORCH_ENGINES
-		.missing = "no PyTorch " RFL_TORCH_ENGINES " was found: run 'pip install torch' in "
-			   "the environment of this program, or link the directory torch of another "
-			   "as lib/roofline/torch (docs/guide/install.md)",
+		.missing =
+			"no PyTorch " RFL_TORCH_ENGINES " was found: run 'pip install torch' in "
+			"the environment of this program, or link the directory torch of another "
+			"as lib/roofline/torch (docs/guide/install.md)",
 #else
 		.missing = "no plugin engine_torch-*.so found (libtorch was " RFL_TORCH_WHY
 			   " when this program was configured): install libtorch-dev, or point "
