@@ -137,7 +137,7 @@ program() {
   local devel
   devel=$(echo "$work"/wheels/onednn/onednn_devel*/data/include)
   configure program -DRFL_TORCH_ENGINES="$span" -DRFL_CUDA=OFF -DRFL_ONEDNN=ON -DRFL_ONEDNN_INCLUDE="$devel" \
-    -DRFL_ONEDNN_LIBRARY="$lib/libdnnl.so" -DRFL_JPEG=ON -DRFL_PANGO=ON
+    -DRFL_ONEDNN_LIBRARY="$lib/libdnnl.so" -DRFL_JPEG=ON -DRFL_PANGO=ON -DRFL_WERROR=ON
   cmake --build "$work/program" --target roofline man rfl_plugin_planned rfl_plugin_planned_cuda
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "machine/torch.h"
 #include "runner/planned/cuda/graph.h"
 
 /* Where PyTorch's libraries are. */
