@@ -21,24 +21,29 @@
 #include "base/proc.h"
 #include "cli/cmd.h"
 #include "cli/stop.h"
+#include "machine/torch.h"
 #include "rfl_config.h"
 
 #define LAST_SECOND INT64_C(253402300799) /* the last second of the year 9999 */
 
-/* The directories in ROOFLINE_PLUGIN_PATH, followed by the built-in one. */
-static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
+/* The directories in ROOFLINE_PLUGIN_PATH, followed by the built-in one, and the one for the
+ * version of this PyTorch in it. */
+static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix, const char *torch)
 {
 	const char *path = getenv("ROOFLINE_PLUGIN_PATH");
 	char *copy = rfl_arena_strdup(a, path ? path : ""), *rest;
 	const char **dirs;
-	size_t n = 0, most = 2;
+	size_t n = 0, most = 3;
 
 	for (const char *c = copy; *c != '\0'; c++)
 		most += *c == ':';
 	dirs = rfl_arena_array(a, most + 1, sizeof(*dirs));
 	for (char *dir = strtok_r(copy, ":", &rest); dir; dir = strtok_r(NULL, ":", &rest))
 		dirs[n++] = dir;
-	dirs[n] = rfl_arena_printf(a, "%s/" RFL_PLUGINDIR, prefix);
+	dirs[n++] = rfl_arena_printf(a, "%s/" RFL_PLUGINDIR, prefix);
+	if (torch)
+		dirs[n] = rfl_arena_printf(a, "%s/torch-%s", dirs[n - 1],
+					   rfl_torch_version(a, torch));
 	return dirs;
 }
 
@@ -116,10 +121,9 @@ int main(int argc, char **argv)
 			*slash = '\0';
 	cli.self = self;
 	cli.data_dir = rfl_arena_printf(arena, "%s/" RFL_DATADIR, prefix);
-	cli.plugin_dirs = plugin_dirs(arena, prefix);
-	cli.torch_dir = rfl_arena_printf(arena, "%s/" RFL_PLUGINDIR "/../torch/lib", prefix);
-	if (!rfl_dir_exists(cli.torch_dir)) /* no PyTorch is linked: use the build's */
-		cli.torch_dir = RFL_TORCH_LIBRARY_DIR[0] ? RFL_TORCH_LIBRARY_DIR : NULL;
+	cli.torch_dir =
+		rfl_torch_beside(arena, rfl_arena_printf(arena, "%s/" RFL_PLUGINDIR "/", prefix));
+	cli.plugin_dirs = plugin_dirs(arena, prefix, cli.torch_dir);
 	cli.terminal = isatty(STDOUT_FILENO) == 1;
 	cli.progress = isatty(STDERR_FILENO) == 1;
 	code = rfl_cli_main(&cli, argc, argv);

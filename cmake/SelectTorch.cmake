@@ -15,7 +15,8 @@ rfl_declare(TORCH "The torch engine")
 # Build variant of the PyTorch in a prefix: its version.py (wheel) or build-version (zip) knows.
 function(rfl_torch_variant prefix libdir result)
   set(variant cpu)
-  if(EXISTS ${libdir}/libtorch_cuda.so)
+  if(RFL_CUDA STREQUAL "OFF") # the CPU half of any PyTorch
+  elseif(EXISTS ${libdir}/libtorch_cuda.so)
     set(variant cuda)
     if(EXISTS ${prefix}/version.py)
       file(STRINGS ${prefix}/version.py lines REGEX "^cuda")
@@ -47,8 +48,13 @@ function(rfl_torch_version include result)
   set(${result} "" PARENT_SCOPE)
 endfunction()
 
+set(RFL_TORCH_ENGINES "" CACHE STRING "Versions of PyTorch for which packaging/build.sh adds plugins to a program, such as '2.4 to 2.11'")
+mark_as_advanced(RFL_TORCH_ENGINES)
 set(RFL_TORCH_FOUND FALSE)
-if(NOT RFL_TORCH STREQUAL "OFF")
+if(RFL_TORCH_ENGINES)
+  set(RFL_TORCH_FOUND TRUE)
+  set(RFL_TORCH_VERSION ${RFL_TORCH_ENGINES})
+elseif(NOT RFL_TORCH STREQUAL "OFF")
   set(hints)
   if(Torch_DIR)
     get_filename_component(hints ${Torch_DIR}/../../../include ABSOLUTE)
@@ -84,8 +90,13 @@ if(NOT RFL_TORCH STREQUAL "OFF")
   endif()
 endif()
 
+# From 2.14 on the headers are C++20.
+if(TARGET rfl_libtorch AND RFL_TORCH_VERSION VERSION_GREATER_EQUAL 2.14)
+  set(CMAKE_CXX_STANDARD 20)
+endif()
+
 # Wheels before 2.7 were built with the C++ library's old strings. What links is what is right.
-if(RFL_TORCH_FOUND)
+if(TARGET rfl_libtorch)
   include(CheckCXXSourceCompiles)
   include(CMakePushCheckState)
   cmake_push_check_state(RESET)
@@ -112,7 +123,7 @@ if(RFL_TORCH_FOUND)
   cmake_pop_check_state()
 endif()
 
-if(RFL_TORCH_FOUND)
+if(RFL_TORCH_FOUND AND TARGET rfl_libtorch)
   rfl_select_torch_cuda(${prefix} ${RFL_TORCH_LIBRARY_DIR})
   rfl_select_torch_dist(${RFL_TORCH_INCLUDE_DIR} ${prefix})
   message(STATUS

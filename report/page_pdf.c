@@ -14,6 +14,7 @@
 #include <pango/pangofc-fontmap.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #define MARGIN      45.0 /* points, as all sizes */
@@ -721,6 +722,8 @@ static PangoContext *fonts_open(const char *dir)
 	PangoFontMap *map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
 	PangoContext *context;
 
+	if (!rfl_file_exists("/etc/fonts/fonts.conf")) /* fontconfig would print an error */
+		(void)FcConfigSetCurrent(FcConfigCreate());
 	if (dir)
 		(void)FcConfigAppFontAddDir(NULL, (const FcChar8 *)dir);
 	pango_fc_font_map_config_changed(PANGO_FC_FONT_MAP(map));

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/dl.h"
 #include "data/fill.h"
+#include "machine/torch.h"
 
 /* Known engines in order of preference. Every list contains them, even without a plugin. */
 static const struct {
@@ -22,9 +23,16 @@ static const struct {
 	{
 		.name = "torch",
 		.summary = "PyTorch's operations and autograd from libtorch",
+#ifdef RFL_TORCH_ENGINES
+		.missing =
+			"no PyTorch " RFL_TORCH_ENGINES " was found: run 'pip install torch' in "
+			"the environment of this program, or link the directory torch of another "
+			"as lib/roofline/torch (docs/guide/install.md)",
+#else
 		.missing = "no plugin engine_torch-*.so found (libtorch was " RFL_TORCH_WHY
 			   " when this program was configured): install libtorch-dev, or point "
 			   "CMAKE_PREFIX_PATH to PyTorch, and rebuild with -DRFL_TORCH=ON",
+#endif
 	},
 	{
 		.name = "planned",
@@ -231,9 +239,10 @@ static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device
 	const struct rfl_engine_ops *ops;
 	struct rfl_dl *dl = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc =
-		rfl_dl_open(names, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &dl, &why);
+	enum rfl_rc rc = rfl_torch_load(row->path, &why);
 
+	if (rc == RFL_OK)
+		rc = rfl_dl_open(names, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &dl, &why);
 	if (rc != RFL_OK)
 		/* only this failure's message lacks a remedy */
 		return rfl_fail(

@@ -205,7 +205,7 @@ struct device {
 	}
 	virtual void watch(bool on, double held)
 	{
-		constexpr auto kind = c10::DebugInfoKind::PROFILER_STATE;
+		const auto kind = c10::DebugInfoKind::PROFILER_STATE;
 
 		if (count)
 			(void)c10::ThreadLocalDebugInfo::_pop(kind);

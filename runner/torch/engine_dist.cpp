@@ -210,7 +210,8 @@ struct stored final : public torch::autograd::FunctionPostHook {
 struct exchange final : public process_group {
 	int size;
 	tensors params;
-	std::vector<std::shared_ptr<torch::autograd::Node>> accumulators; // keep the hooks alive
+	// keep the hooks alive; another kind of pointer since 2.15
+	std::vector<decltype(torch::autograd::impl::grad_accumulator(at::Tensor()))> accumulators;
 	std::vector<size_t> bucket_of;
 	std::vector<bucket> buckets;
 	size_t next = 0; // next bucket to send

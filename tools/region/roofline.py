@@ -3,10 +3,18 @@
     import roofline
     with roofline.region("train", flops=2 * m * n * k):
         step()
+
+complexity() and points() run these commands and return their JSON; `python -m roofline` is the program.
+
+    roofline.complexity("resnet50", train=True, batch_sizes=[8, 32])["models"]
+    roofline.points(env="cpu")[0]["bound"]
 """
 import contextlib
+import json
 import os
 import socket
+import subprocess
+import sys
 
 _control = None
 _owner = None
@@ -46,3 +54,43 @@ def region(name, flops=None, bytes=None):
         yield
     finally:
         end(name, flops, bytes)
+
+
+def _program():
+    """The program that pip installed with this module, or the one on the PATH."""
+    import importlib.metadata  # takes longer than a region's script should wait
+
+    try:
+        for file in importlib.metadata.files("roofline") or ():
+            if file.parts[-2:] == ("bin", "roofline"):
+                return str(file.locate())
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    return "roofline"
+
+
+def _json(command, options):
+    words = [_program(), "-q", command, "--format", "json"]
+    for name, value in options.items():
+        if value is not None and value is not False:
+            words.append("--" + name.replace("_", "-"))
+            if value is not True:
+                words += [str(v) for v in (value if isinstance(value, (list, tuple)) else [value])]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return json.loads(done.stdout)
+
+
+def complexity(*models, **options):
+    """`roofline complexity --models MODELS`; image_size=64 is the option --image-size 64."""
+    return _json("complexity", dict({"models": models} if models else {}, **options))
+
+
+def points(**options):
+    """`roofline points` in the current directory."""
+    return _json("points", options)
+
+
+if __name__ == "__main__":
+    os.execvp(_program(), ["roofline"] + sys.argv[1:])

@@ -4,19 +4,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "machine/torch.h"
 #include "runner/planned/cuda/graph.h"
 
-/* Where PyTorch's libraries are: linked beside an installed plugin, or the build's. */
+/* Where PyTorch's libraries are. */
 static const char *torch_libraries(struct rfl_arena *arena)
 {
 	const char *const plugin = rfl_dl_mapped("engine_planned-9");
-	const char *const name = plugin ? strrchr(plugin, '/') : NULL;
-	const char *const linked =
-		name ? rfl_arena_printf(arena, "%.*s/../torch/lib", (int)(name - plugin), plugin)
-		     : "";
 
-	return rfl_dir_exists(linked) ? linked : *RFL_CUDA_BESIDE ? RFL_CUDA_BESIDE : NULL;
+	return rfl_torch_beside(arena, plugin ? plugin : "");
 }
 
 enum rfl_rc rfl_cuda_load(const char *const *files, size_t nfiles, const char *wheel,
