@@ -533,6 +533,7 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	const char *id = ((const struct probe_args *)args)->id.items[0];
 	RFL_AUTOPTR(engine_list) list = NULL;
 	const struct rfl_engine_ops *opened = NULL;
+	const char *want;
 	struct rfl_err why[RFL_DEVICE_MPS + 1] = { RFL_ERR_INIT }; /* one per device */
 	RFL_AUTO(buf) devices = { .len = 0 };
 	char line[4096], *path;
@@ -541,10 +542,11 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 
 	if (rc != RFL_OK)
 		return rc;
+	want = rfl_engine_on_any(list, id);
 	for (int d = 0; rfl_device_names[d]; d++) {
 		const struct rfl_engine_ops *ops = NULL;
 
-		if (rfl_engine_load(list, id, (enum rfl_device)d, &ops, &why[d]) != RFL_OK)
+		if (rfl_engine_load(list, want, (enum rfl_device)d, &ops, &why[d]) != RFL_OK)
 			continue;
 		opened = ops;
 		rfl_buf_printf(&devices, "%s%s", devices.len > 0 ? ", " : "", rfl_device_names[d]);
