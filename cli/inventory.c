@@ -170,6 +170,8 @@ enum rfl_rc rfl_item_probe(struct rfl_cli *cli, struct rfl_arena *arena, struct 
 		item->reason = what_happened(arena, &result);
 	if (item->reason) {
 		item->state = RFL_ITEM_NO;
+		if (strstr(item->name, "-cudnn"))
+			item->fix = "only needed to train on an NVIDIA GPU without PyTorch";
 		return RFL_OK;
 	}
 	item->detail = rfl_arena_printf(arena, "%s; library %s%s%s%s%s", item->devices,
@@ -554,9 +556,8 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	if (opened)
 		print_field(cli->out, "library", opened->library_version());
 	else /* of a plugin for GPUs, or the CPU, which every machine has */
-		print_field(
-			cli->out, "reason",
-			after_id(why[for_gpus(id) ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU].msg, id));
+		print_field(cli->out, "reason",
+			    after_id(why[for_gpus(id) ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU].msg, id));
 
 	/* Find the BLAS that was loaded with the plugin: doctor warns about the slow reference
 	 * BLAS. */
