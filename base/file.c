@@ -513,6 +513,11 @@ enum rfl_rc rfl_file_try_lock(const char *path, int *ret, struct rfl_err *err)
 
 enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err)
 {
+	struct stat st;
+
+	*ret = -1;
+	if (stat(path, &st) == 0 && S_ISFIFO(st.st_mode)) /* its writer waits for one reader only */
+		return RFL_OK;
 	return open_locked(path, LOCK_SH, true, ret, err);
 }
 

@@ -78,7 +78,8 @@ enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_W
 /** rfl_file_lock() without waiting. @param ret  -1: another process holds the lock */
 enum rfl_rc rfl_file_try_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Open a file for reading with a shared lock. RFL_EIO if it does not exist. */
+/** Open a file for reading with a shared lock. RFL_EIO if it does not exist.
+ * @param ret  -1: a pipe, which is neither opened nor locked */
 enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Append to a file opened by rfl_file_lock() in one write, and sync it. After RFL_EIO (such as a

@@ -170,6 +170,8 @@ enum rfl_rc rfl_item_probe(struct rfl_cli *cli, struct rfl_arena *arena, struct 
 		item->reason = what_happened(arena, &result);
 	if (item->reason) {
 		item->state = RFL_ITEM_NO;
+		if (strstr(item->name, "-cudnn"))
+			item->fix = "only needed to train on an NVIDIA GPU without PyTorch";
 		return RFL_OK;
 	}
 	item->detail = rfl_arena_printf(arena, "%s; library %s%s%s%s%s", item->devices,
@@ -533,6 +535,7 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	const char *id = ((const struct probe_args *)args)->id.items[0];
 	RFL_AUTOPTR(engine_list) list = NULL;
 	const struct rfl_engine_ops *opened = NULL;
+	const char *want;
 	struct rfl_err why[RFL_DEVICE_MPS + 1] = { RFL_ERR_INIT }; /* one per device */
 	RFL_AUTO(buf) devices = { .len = 0 };
 	char line[4096], *path;
@@ -541,10 +544,11 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 
 	if (rc != RFL_OK)
 		return rc;
+	want = rfl_engine_on_any(list, id);
 	for (int d = 0; rfl_device_names[d]; d++) {
 		const struct rfl_engine_ops *ops = NULL;
 
-		if (rfl_engine_load(list, id, (enum rfl_device)d, &ops, &why[d]) != RFL_OK)
+		if (rfl_engine_load(list, want, (enum rfl_device)d, &ops, &why[d]) != RFL_OK)
 			continue;
 		opened = ops;
 		rfl_buf_printf(&devices, "%s%s", devices.len > 0 ? ", " : "", rfl_device_names[d]);
@@ -552,9 +556,8 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	if (opened)
 		print_field(cli->out, "library", opened->library_version());
 	else /* of a plugin for GPUs, or the CPU, which every machine has */
-		print_field(
-			cli->out, "reason",
-			after_id(why[for_gpus(id) ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU].msg, id));
+		print_field(cli->out, "reason",
+			    after_id(why[for_gpus(id) ? RFL_DEVICE_CUDA : RFL_DEVICE_CPU].msg, id));
 
 	/* Find the BLAS that was loaded with the plugin: doctor warns about the slow reference
 	 * BLAS. */

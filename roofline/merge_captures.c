@@ -39,14 +39,22 @@ enum rfl_by rfl_captures_by(const struct rfl_captures *captures)
 	return RFL_BY_STEP;
 }
 
-/* Warn if a file names no device, but another chip than the device of the ceilings. */
-static void check_chip(struct rfl_merge_job *job, const struct rfl_capture *c)
+/* Warn if the ceilings are for another device. Of files that name a device only its kind is
+ * compared. */
+static void check_device(struct rfl_merge_job *job, const struct rfl_capture *c)
 {
 	const struct rfl_peaks_env *env = rfl_peaks_find(job->in->peaks, job->options->envs[0]);
+	const bool gpu = rfl_capture_is_of_gpu(c);
 	const struct rfl_chip *chip = c->chip && !c->device ? rfl_chip_find(c->chip) : NULL;
 	const struct rfl_chip *of = env && env->device ? rfl_chip_of_device(env->device, 0) : NULL;
 
-	if (chip && of && chip->capability != of->capability)
+	if (env && env->kind && (strcmp(env->kind, "gpu") == 0) != gpu)
+		rfl_buf_printf(
+			&job->report->notes,
+			"counters: %s was profiled on a %s, but the ceilings of %s are for a "
+			"%s; use the environment of its device\n",
+			rfl_counters__name(c), gpu ? "GPU" : "CPU", env->name, gpu ? "CPU" : "GPU");
+	else if (chip && of && chip->capability != of->capability)
 		rfl_buf_printf(&job->report->notes,
 			       "counters: %s was counted on a %s, but the ceilings of %s are for a "
 			       "%s (%s); use the environment of its device\n",
@@ -77,7 +85,7 @@ void rfl_merge__captures(struct rfl_merge_job *job)
 				       "counters: %s has the FLOPs of all precisions in one count; "
 				       "compared with fp32.vector\n",
 				       rfl_counters__name(c));
-		check_chip(job, c);
+		check_device(job, c);
 		rfl_ledger_row_init(row);
 		row->env = rfl_arena_strdup(job->arena, job->options->envs[0]);
 		row->model = rfl_arena_strdup(job->arena, c->label);

@@ -207,11 +207,21 @@ const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *li
 
 /* ---- opening ---- */
 
-/* "auto", "torch", "torch@2.11" or "torch-2.11-cu130". */
+/* The planned engine runs few networks: the others are tried first. */
+static bool is_last(const struct rfl_engine_row *row)
+{
+	return strcmp(row->name, "planned") == 0;
+}
+
+#define OTHERS "any but planned"
+
+/* "auto", OTHERS, "torch", "torch@2.11" or "torch-2.11-cu130". */
 static bool wanted(const char *want, const struct rfl_engine_row *row)
 {
 	const size_t name = strcspn(want, "@");
 
+	if (strcmp(want, OTHERS) == 0)
+		return !is_last(row);
 	if (strcmp(want, "auto") == 0 || strcmp(want, row->id) == 0)
 		return true;
 	if (strlen(row->name) != name || strncmp(want, row->name, name) != 0)
@@ -219,13 +229,12 @@ static bool wanted(const char *want, const struct rfl_engine_row *row)
 	return want[name] == '\0' || row->missing || strcmp(want + name + 1, row->version) == 0;
 }
 
-/* The planned engine runs few networks: auto uses it only if there is no other. */
-static bool stands_back(const struct rfl_engine_list *list, const struct rfl_engine_row *row)
+const char *rfl_engine_on_any(const struct rfl_engine_list *list, const char *want)
 {
-	for (size_t i = 0; strcmp(row->name, "planned") == 0 && i < list->n; i++)
-		if (strcmp(list->rows[i].name, row->name) != 0 && !list->rows[i].missing)
-			return true;
-	return false;
+	for (size_t i = 0; strcmp(want, "auto") == 0 && i < list->n; i++)
+		if (!is_last(&list->rows[i]) && !list->rows[i].missing)
+			return OTHERS;
+	return want;
 }
 
 static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device device,
@@ -272,11 +281,11 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 	size_t tried = 0;
 	enum rfl_rc rc = RFL_EUNAVAILABLE;
 
-	for (size_t i = 0; i < list->n && rc != RFL_OK; i++) {
-		const struct rfl_engine_row *row = &list->rows[i];
+	for (size_t i = 0; i < 2 * list->n && rc != RFL_OK; i++) {
+		const struct rfl_engine_row *row = &list->rows[i % list->n];
 		struct rfl_err why = RFL_ERR_INIT;
 
-		if (!wanted(want, row) || (strcmp(want, "auto") == 0 && stands_back(list, row)))
+		if (!wanted(want, row) || is_last(row) != (i >= list->n))
 			continue;
 		rc = row->missing ? rfl_fail(&why, RFL_EUNAVAILABLE, 0, "%s", row->missing)
 				  : open_plugin(row, device, ret, &why);

@@ -339,8 +339,8 @@ const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *li
 
 /**
  * Open a plugin and return its table.
- * @param want    "auto" (all of them; "planned" only if there is no other), a name ("torch"), a
- *                name with a version ("torch@2.11"), or an id
+ * @param want    "auto" (all of them, "planned" last), a name ("torch"), a name with a
+ *                version ("torch@2.11"), or an id
  * @param device  device that the plugin must support
  * @param ret     borrowed; valid until the process ends
  * @return RFL_OK; RFL_EUNAVAILABLE with a reason for each candidate; RFL_ENOTFOUND
@@ -348,6 +348,10 @@ const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *li
 enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want,
 			    enum rfl_device device, const struct rfl_engine_ops **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The engines to try if the device is chosen as well: for "auto" all but "planned", unless there
+ * is no other. A GPU is not worth an engine that runs few networks. */
+const char *rfl_engine_on_any(const struct rfl_engine_list *list, const char *want);
 
 /** Fill every parameter and buffer of an open engine with the formula of data/fill.h. @return
  * RFL_OK, RFL_ENOMEM or the error of set_param */

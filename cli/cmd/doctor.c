@@ -63,8 +63,9 @@ static struct rfl_item *rows_of(const struct rfl_inventory *inv, size_t *n)
 			row.needed |= !v->what && v->needed && !usable; /* one is enough */
 			row.detail = rfl_item_finding(&row, inv->arena);
 			if (v->check && !v->what) {
-				row.detail = rfl_arena_printf(inv->arena, "%s: %s", row.name,
-							      row.detail);
+				row.detail = rfl_arena_printf(inv->arena, "%s%s%s", row.name,
+							      row.detail ? ": " : "",
+							      row.detail ? row.detail : "");
 				row.name = v->check;
 			}
 			rows[(*n)++] = row;

@@ -313,7 +313,8 @@ enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, vo
 	/* No append is in progress while the lock is held. */
 	if ((rc = rfl_file_lock_shared(path, &lock, &why)) ||
 	    (rc = rfl_csv_open(path, &csv, &why)) || (rc = read(csv, to, ctx, &why))) {
-		if (rc != RFL_EFORMAT || !csv || !rfl_foreign_is_ours(csv)) {
+		if (rc != RFL_EFORMAT || !csv || !rfl_foreign_is_ours(csv) ||
+		    rfl_file_size(path) == 0) { /* a pipe is read once */
 			(void)rfl_err_pass(err, &why);
 			goto done;
 		}

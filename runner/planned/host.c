@@ -564,6 +564,7 @@ LOOP_CLONES void adam(const void *ctx, int64_t first, int64_t end)
 {
 	const struct rfl_host_update *const k = ctx;
 	const float scale = k->gradient_scale, beta1 = k->beta1, beta2 = k->beta2, eps = k->eps;
+	const float rest1 = k->rest1, rest2 = k->rest2;
 	const float decay = k->decoupled ? 0 : k->weight_decay;
 	const float shrink = k->decoupled ? 1 - k->lr * k->weight_decay : 1;
 	const float step = k->lr / k->correction1, root = sqrtf(k->correction2);
@@ -573,8 +574,8 @@ LOOP_CLONES void adam(const void *ctx, int64_t first, int64_t end)
 #pragma omp simd
 	for (int64_t i = first; i < end; i++) {
 		const float g = gradient[i] * scale + decay * p[i];
-		const float m = beta1 * mean[i] + (1 - beta1) * g;
-		const float v = beta2 * square[i] + (1 - beta2) * (g * g);
+		const float m = beta1 * mean[i] + rest1 * g;
+		const float v = beta2 * square[i] + rest2 * (g * g);
 
 		mean[i] = m;
 		square[i] = v;

@@ -187,6 +187,7 @@ struct rfl_host_update {
 	float lr, weight_decay;
 	float momentum; /**< sgd: mean = momentum * mean + g */
 	float beta1, beta2, eps;
+	float rest1, rest2;             /**< adam: 1 - beta1, 1 - beta2, in double */
 	float correction1, correction2; /**< adam: 1 - beta1^t, 1 - beta2^t */
 	bool decoupled;                 /**< adamw */
 };

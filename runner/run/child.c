@@ -162,6 +162,7 @@ static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 	const struct rfl_run_config *c = &job->config;
 	const bool automatic = c->device == RFL_RUN_DEVICE_AUTO;
 	char *reason = job->r.backend_reason;
+	const char *want = automatic ? rfl_engine_on_any(job->list, c->engine) : c->engine;
 
 	for (size_t i = 0; automatic && i < RFL_ARRAY_LEN(by_speed); i++) {
 		const char *name = rfl_device_names[by_speed[i]];
@@ -169,14 +170,14 @@ static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 		struct rfl_err why = RFL_ERR_INIT;
 
 		job->device = by_speed[i];
-		if (rfl_engine_load(job->list, c->engine, job->device, &job->ops, &why) == RFL_OK) {
+		if (rfl_engine_load(job->list, want, job->device, &job->ops, &why) == RFL_OK) {
 			snprintf(reason + at, left, "%s%s is available", at ? "; " : "", name);
 			return RFL_OK;
 		}
 		snprintf(reason + at, left, "%snot %s: %s", at ? "; " : "", name, why.msg);
 	}
 	job->device = automatic ? RFL_DEVICE_CPU : (enum rfl_device)c->device;
-	return rfl_engine_load(job->list, c->engine, job->device, &job->ops, err);
+	return rfl_engine_load(job->list, want, job->device, &job->ops, err);
 }
 
 /* Turn off options without effect on the device. RFL_EUNSUPPORTED: --cuda-graph without CUDA. */

@@ -414,6 +414,21 @@ static void a_loop_is_called_one(void **state)
 	assert_says(&err, "link: cannot open for appending: Too many levels");
 }
 
+/* Opened for a lock, it would lose its writer. */
+static void a_pipe_is_not_locked(void **state)
+{
+	const char *pipe = tmp_path(*state, "pipe");
+	struct rfl_err err = RFL_ERR_INIT;
+	int fd = 0;
+
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	(void)alarm(60); /* without a writer, opening it blocks */
+	assert_ok(rfl_file_lock_shared(pipe, &fd, &err), &err);
+	(void)alarm(0);
+	assert_int_equal(fd, -1);
+	assert_ok(rfl_file_unlock(fd, pipe, &err), &err);
+}
+
 static pid_t dead_process(void)
 {
 	pid_t pid = fork();
@@ -538,6 +553,7 @@ int main(void)
 		in_tmpdir(a_folder_is_listed_in_order),
 		in_tmpdir(a_folder_that_can_be_made),
 		in_tmpdir(a_loop_is_called_one),
+		in_tmpdir(a_pipe_is_not_locked),
 		in_tmpdir(what_killed_processes_left_is_swept),
 		in_tmpdir(what_killed_processes_left_in_a_folder_is_swept),
 		in_tmpdir(waiting_for_a_lock_is_said),

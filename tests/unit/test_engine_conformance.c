@@ -51,7 +51,7 @@ static const struct {
 } optimizers[] = {
 	{ "sgd with momentum", { .rule = RFL_RULE_SGD, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01 } },
 	{ "sgd with clipping", { .rule = RFL_RULE_SGD, .lr = 0.2, .grad_clip = 0.05 } },
-	{ "adam", { .rule = RFL_RULE_ADAM, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-4, .weight_decay = 0.1, .grad_clip = 1e6 } },
+	{ "adam", { .rule = RFL_RULE_ADAM, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.9999, .eps = 1e-4, .weight_decay = 0.1, .grad_clip = 1e6 } },
 	{ "adamw with clipping", { .rule = RFL_RULE_ADAMW, .lr = 0.01, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-4, .weight_decay = 0.1, .grad_clip = 0.05 } },
 };
 /* clang-format on */

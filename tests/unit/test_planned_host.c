@@ -800,6 +800,7 @@ static void loss_matches(void **state)
 /* ---- updates ---- */
 
 enum rule { SGD, SGD_MOMENTUM, ADAM, ADAMW, RULES };
+static const double beta1 = 0.9, beta2 = 0.999;
 
 struct parameter {
 	double p, mean, square;
@@ -809,8 +810,7 @@ struct parameter {
 static void step_of(enum rule rule, const struct rfl_host_update *k, int step, double gradient,
 		    struct parameter *t)
 {
-	const double beta1 = (double)k->beta1, beta2 = (double)k->beta2, lr = (double)k->lr;
-	const double decay = (double)k->weight_decay;
+	const double lr = (double)k->lr, decay = (double)k->weight_decay;
 	double g = gradient * (double)k->gradient_scale + (rule == ADAMW ? 0 : decay * t->p);
 
 	if (rule == SGD || rule == SGD_MOMENTUM) {
@@ -843,16 +843,18 @@ static void update_case(enum rule rule, int64_t n, int threads, float *result)
 		.lr = 0.1f,
 		.weight_decay = 0.01f,
 		.momentum = 0.9f,
-		.beta1 = 0.9f,
-		.beta2 = 0.999f,
+		.beta1 = (float)beta1,
+		.beta2 = (float)beta2,
+		.rest1 = (float)(1 - beta1),
+		.rest2 = (float)(1 - beta2),
 		.eps = 1e-8f,
 		.decoupled = rule == ADAMW,
 	};
 
 	omp_set_num_threads(threads);
 	for (int step = 1; step <= STEPS; step++) {
-		k.correction1 = (float)(1 - pow((double)k.beta1, step));
-		k.correction2 = (float)(1 - pow((double)k.beta2, step));
+		k.correction1 = (float)(1 - pow(beta1, step));
+		k.correction2 = (float)(1 - pow(beta2, step));
 		if (k.square)
 			rfl_host_adam(&k);
 		else

@@ -432,7 +432,8 @@ struct rfl_k_adam {
 	int64_t n;
 	int32_t type;
 	float lr, weight_decay, beta1, beta2, eps;
-	int32_t decoupled; /**< adamw */
+	float rest1, rest2; /**< 1 - beta1, 1 - beta2, in double */
+	int32_t decoupled;  /**< adamw */
 	const struct rfl_kernel_state *state;
 	const float *g;
 	float *p, *mean, *square;

@@ -204,8 +204,8 @@ INLINE void adam_at(const struct rfl_k_adam *k, int64_t i, int width)
 		return;
 	for (int j = 0; j < width; j++) {
 		const float d = g.at[j] * k->state->factor + decay * p.at[j];
-		const float m = k->beta1 * mean.at[j] + (1 - k->beta1) * d;
-		const float v = k->beta2 * square.at[j] + (1 - k->beta2) * (d * d);
+		const float m = k->beta1 * mean.at[j] + k->rest1 * d;
+		const float v = k->beta2 * square.at[j] + k->rest2 * (d * d);
 
 		mean.at[j] = m;
 		square.at[j] = v;

@@ -404,6 +404,7 @@ enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer
 			rc = LAUNCH(b, err, adam, .n = (int64_t)n, .type = b->type,
 				    .lr = (float)o->lr, .weight_decay = (float)o->weight_decay,
 				    .beta1 = (float)o->beta1, .beta2 = (float)o->beta2,
+				    .rest1 = (float)(1 - o->beta1), .rest2 = (float)(1 - o->beta2),
 				    .eps = (float)o->eps, .decoupled = o->rule == RFL_RULE_ADAMW,
 				    .state = rfl_cuda__pointer(b->state),
 				    .g = floats_at(gradients, first), .p = p, .mean = mean,

@@ -490,6 +490,8 @@ enum rfl_rc rfl_session_update(struct rfl_session *s, const struct rfl_optimizer
 			.momentum = (float)o->momentum,
 			.beta1 = (float)o->beta1,
 			.beta2 = (float)o->beta2,
+			.rest1 = (float)(1 - o->beta1),
+			.rest2 = (float)(1 - o->beta2),
 			.eps = (float)o->eps,
 			.correction1 = (float)(1 - pow(o->beta1, (double)b->update)),
 			.correction2 = (float)(1 - pow(o->beta2, (double)b->update)),
