@@ -33,6 +33,7 @@ struct rfl_chart_series {
 	int dash;                 /**< index of the dash; odd: with outlined marks */
 	int marker;               /**< -1: none */
 	int every;                /**< rows from one mark to the next; 0: a mark on every row */
+	bool thin;                /**< a bound: a thin line, not in the key; after the others */
 	bool has_value, has_bars; /**< some row has a value, an error bar */
 	bool has_crossed;         /**< some x has no value */
 	size_t n, cap;
@@ -74,7 +75,8 @@ struct rfl_chart {
 	struct rfl_scene *scene; /**< owns everything, including this struct; has the drawing */
 	const char *stem;        /**< file name without suffix: letters, digits and _ */
 	const char *title, *subtitle, *note;
-	size_t nbars; /**< 0: lines */
+	const char *warning; /**< what the data lacked, for the user; NULL: nothing */
+	size_t nbars;        /**< 0: lines */
 	size_t nramp; /**< colours are ordered: the number of steps; 0: they are categories */
 	struct rfl_chart_bar *bars;
 	size_t npanels;
@@ -105,6 +107,7 @@ struct rfl_chart_input {
 	const struct rfl_repeats *repeats; /**< of the metric of the kind */
 	const struct rfl_runs *runs;       /**< with whole rows, unless the kind has an `axis` */
 	const struct rfl_peaks_env *peaks; /**< of a kind without a metric */
+	const struct rfl_peaks *ceilings;  /**< for bounds; NULL: none */
 	const char *env;                   /**< NULL: all, for a kind with `together` */
 	const char *dir; /**< directory of the files of runs; NULL: `folder` next to each ledger */
 };

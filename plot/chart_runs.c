@@ -27,6 +27,10 @@ const struct rfl_chart_kind rfl_chart_kinds[] = {
 	{ OVER_BATCHES("power", "Power of the GPU", "power_w", "Mean power (W)", 1) },
 	{ RUNS("phases", "Phases of a step"), .make = rfl_chart__phases },
 	{ RUNS("scaling", "Scaling with the context length"), .make = rfl_chart__scaling },
+	{ .name = "decode",
+	  .metric = "tokens_per_s",
+	  .title = "Tokens per second",
+	  .make = rfl_chart__decode },
 	{ RUNS("steps", "Step times"), STEPS },
 	{ RUNS("loss", "Training loss"), STEPS, .losses = true },
 	{ RUNS("accuracy", "Loss, accuracy and time"), .folder = "epochs",
@@ -365,7 +369,8 @@ static size_t count_alike(const struct rfl_chart *c, bool dashed)
 
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; k < i; k++)
-			if (look_alike(c, &p->series[i], &p->series[k], dashed)) {
+			if (!p->series[i].thin &&
+			    look_alike(c, &p->series[i], &p->series[k], dashed)) {
 				alike++;
 				break;
 			}

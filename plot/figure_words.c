@@ -282,6 +282,10 @@ static const char *make_title(struct rfl_figure *f)
 		what = "Forward passes";
 	else if (strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
+	else if (strcmp(mode, "decode") == 0)
+		what = "Decode steps";
+	else if (strcmp(mode, "prefill") == 0)
+		what = "Prefills";
 	else if (strcmp(mode, RFL_LEDGER_PROGRAM) == 0)
 		what = "Programs";
 	for (size_t i = 0; i < f->nmarks && !moded; i++)
@@ -457,10 +461,14 @@ static void note_caveats(struct rfl_figure *f)
 static const char *make_subtitle(struct rfl_figure *f)
 {
 	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode), *text = "";
-	const long long context = f->marks[0].point->context_length;
+	const long long context = rfl_figure__context(f->marks[0].point);
+	const long long past = f->marks[0].point->past;
 	const char *const parts[] = {
 		f->step,
 		context > 0 && !f->varies.context ? SAY(f, "%lld tokens per sample", context) : "",
+		past >= 0 && !f->varies.past
+			? rfl_words_fact(f->scene, "past", SAY(f, "%lld", past))
+			: "",
 		SHARED(f, precision),
 		strcmp(layout, "nhwc") == 0 ? "channels-last" : layout,
 		strcmp(data, "synthetic") == 0     ? "synthetic data"

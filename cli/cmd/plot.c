@@ -19,8 +19,8 @@
 const char *const rfl_plot_kinds[] = { "roofline",   "layers",  "kernels",  "hierarchical",
 				       "trajectory", "compare", "time",     "throughput",
 				       "memory",     "power",   "phases",   "scaling",
-				       "steps",      "loss",    "accuracy", "timeline",
-				       "bandwidth",  NULL };
+				       "decode",     "steps",   "loss",     "accuracy",
+				       "timeline",   "bandwidth", NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
@@ -39,7 +39,8 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, points, .letter = 'p', .name = "points", .often = true, .meta = "FILE",
 	    .project = "points", .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .often = true, .meta = "FILE", .project = "peaks",
-	    .help = "peaks file that 'roofline points' used; for bandwidth, the file to draw"),
+	    .help = "peaks file that 'roofline points' used; for bandwidth, the file to draw; for "
+		    "decode, the ceilings of the bounds"),
 	OPT(TEXT, against, .name = "against", .meta = "FILE",
 	    .help = "points of earlier runs, for compare"),
 	OPT(LIST, runs.metrics, .name = "metrics", .often = true, .meta = "FILE",

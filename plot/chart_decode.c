@@ -1,0 +1,115 @@
+/* chart_decode.c - charts of language models that generate: tokens per second against the batch,
+ * beside the most that the ceilings
+ * allow. */
+#include "base/text.h"
+#include "plot/chart_runs.h"
+#include "roofline/lm_time.h"
+
+/* Begin a chart of the runs in mode decode, which are kept in a list. */
+static enum rfl_rc begin(struct rfl_chart_runs *of, struct rfl_repeats *kept, struct rfl_err *err)
+{
+	const struct rfl_repeats *all = of->repeats;
+
+	*kept = *all;
+	kept->n = 0;
+	kept->configs = rfl_arena_array(of->scene->arena, all->n, sizeof(*kept->configs));
+	for (size_t i = 0; i < all->n; i++)
+		if (rfl_text_same(all->configs[i].row->mode, "decode"))
+			kept->configs[kept->n++] = all->configs[i];
+	of->repeats = kept;
+	if (kept->n == 0)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no run is in mode decode; 'roofline bench decode' measures "
+				"how fast language models generate",
+				of->in->env);
+	return rfl_chart__begin(of, RFL_LEDGER_AT_batch, err);
+}
+
+/* Count the steps of a configuration. */
+static enum rfl_rc count(const struct rfl_chart_runs *of, const struct rfl_repeats_config *config,
+			 struct rfl_lm_steps *ret, struct rfl_err *err)
+{
+	RFL_AUTO(buf) net = { .len = 0 };
+	const bool file = rfl_runs_network(of->in->runs, config->runs[0].run, &net);
+
+	return rfl_lm_steps_of(config->row, file ? rfl_buf_str(&net) : NULL, of->in->ceilings,
+			       of->scene->arena, ret, err);
+}
+
+/* Add the bounds of the curves: thin lines that look like them. */
+static void add_bounds(struct rfl_chart_runs *of)
+{
+	struct rfl_lm_steps *steps = rfl_arena_array(of->scene->arena, 1, sizeof(*steps));
+	const struct rfl_repeats *r = of->repeats;
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_chart *c = of->chart;
+	bool any = false;
+
+	for (const struct rfl_repeats_config *config = r->configs; config < r->configs + r->n;
+	     config++) {
+		const char *name;
+		struct rfl_chart_series *s;
+
+		if (!rfl_chart__has(of, config))
+			continue;
+		if (!of->in->ceilings)
+			(void)rfl_fail(&why, RFL_EMISSING, 0,
+				       "there is no peaks file; create one with 'roofline peaks "
+				       "measure', and name it with --peaks");
+		else
+			(void)count(of, config, steps, &why);
+		if (why.rc != RFL_OK)
+			break;
+		name = rfl_chart__name(of, config->row, false);
+		s = rfl_chart_series(c, 0, rfl_scene_printf(c->scene, "%s: bound", name));
+		rfl_chart__look(of, config->row, s);
+		s->marker = -1;
+		s->thin = true;
+		rfl_chart_add(c, s,
+			      rfl_chart_point((double)config->row->batch,
+					      (double)config->row->batch / steps->least_s, 1));
+		any = true;
+	}
+	if (any)
+		rfl_chart__note(c, "Thin lines: the most tokens/s that the ceilings allow.");
+	if (why.rc != RFL_OK)
+		c->warning = rfl_scene_printf(c->scene, "%s: bounds are missing: %s", of->in->env,
+					      why.msg);
+}
+
+enum rfl_rc rfl_chart__decode(struct rfl_chart_runs *of, struct rfl_err *err)
+{
+	struct rfl_chart *c = of->chart;
+	struct rfl_repeats kept;
+	size_t lost = 0;
+	enum rfl_rc rc = begin(of, &kept, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	c->npanels = 1;
+	c->panels[0].x.title = "Batch size (sequences)";
+	c->panels[0].x.log = 2;
+	c->panels[0].y.title = "Tokens per second";
+	c->panels[0].y.log = 10;
+	for (const struct rfl_repeats_config *config = kept.configs; config < kept.configs + kept.n;
+	     config++) {
+		struct rfl_chart_series *s;
+
+		lost += config->n == 0 && rfl_chart__is_of(of, config);
+		if (!rfl_chart__has(of, config))
+			continue;
+		s = rfl_chart_series(c, 0, rfl_chart__name(of, config->row, false));
+		rfl_chart__look(of, config->row, s);
+		rfl_chart_add(c, s,
+			      rfl_chart__mean(of, config, RFL_LEDGER_AT_tokens_per_s,
+					      (double)config->row->batch));
+	}
+	rfl_chart__note(c, "n = %s per point%s.",
+			rfl_words_range(c->scene, of->least, of->most, "run"),
+			of->most < 2 ? ""
+				     : " (mean); error bars: \xc2\xb1 one sample standard "
+				       "deviation");
+	add_bounds(of);
+	rfl_chart__note_lost(c, lost, "a successful run");
+	return RFL_OK;
+}
