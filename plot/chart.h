@@ -114,6 +114,13 @@ struct rfl_chart_input {
 
 struct rfl_chart_runs;
 
+/** The runs that a chart is about, by their mode. */
+enum rfl_chart_modes {
+	RFL_CHART_ANY,
+	RFL_CHART_PASSES, /**< not decode or prefill, which have no phases of a training step */
+	RFL_CHART_DECODE
+};
+
 /** A kind of chart. */
 struct rfl_chart_kind {
 	const char *name;
@@ -122,6 +129,7 @@ struct rfl_chart_kind {
 	const char *axis; /**< of the metric against the batch size: title of the y-axis; or NULL */
 	double unit;      /**< unit of this axis, in units of the metric */
 	const char *folder, *writer; /**< of the files of runs, <run_id>.csv; NULL: not read */
+	enum rfl_chart_modes modes;  /**< of the runs that it shows */
 	bool together;               /**< one chart for all environments */
 	bool losses;                 /**< see struct rfl_repeats_options */
 	enum rfl_rc (*make)(struct rfl_chart_runs *of, struct rfl_err *err); /**< internal */

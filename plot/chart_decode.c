@@ -5,26 +5,6 @@
 #include "plot/chart_runs.h"
 #include "roofline/lm_time.h"
 
-/* Begin a chart of the runs in mode decode, which are kept in a list. */
-static enum rfl_rc begin(struct rfl_chart_runs *of, struct rfl_repeats *kept, struct rfl_err *err)
-{
-	const struct rfl_repeats *all = of->repeats;
-
-	*kept = *all;
-	kept->n = 0;
-	kept->configs = rfl_arena_array(of->scene->arena, all->n, sizeof(*kept->configs));
-	for (size_t i = 0; i < all->n; i++)
-		if (rfl_text_same(all->configs[i].row->mode, "decode"))
-			kept->configs[kept->n++] = all->configs[i];
-	of->repeats = kept;
-	if (kept->n == 0)
-		return rfl_fail(err, RFL_EMISSING, 0,
-				"%s: no run is in mode decode; 'roofline bench decode' measures "
-				"how fast language models generate",
-				of->in->env);
-	return rfl_chart__begin(of, RFL_LEDGER_AT_batch, err);
-}
-
 /* Count the steps of a configuration. */
 static enum rfl_rc count(const struct rfl_chart_runs *of, const struct rfl_repeats_config *config,
 			 struct rfl_lm_steps *ret, struct rfl_err *err)
@@ -80,9 +60,8 @@ static void add_bounds(struct rfl_chart_runs *of)
 enum rfl_rc rfl_chart__decode(struct rfl_chart_runs *of, struct rfl_err *err)
 {
 	struct rfl_chart *c = of->chart;
-	struct rfl_repeats kept;
 	size_t lost = 0;
-	enum rfl_rc rc = begin(of, &kept, err);
+	enum rfl_rc rc = rfl_chart__begin(of, RFL_LEDGER_AT_batch, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -91,8 +70,8 @@ enum rfl_rc rfl_chart__decode(struct rfl_chart_runs *of, struct rfl_err *err)
 	c->panels[0].x.log = 2;
 	c->panels[0].y.title = "Tokens per second";
 	c->panels[0].y.log = 10;
-	for (const struct rfl_repeats_config *config = kept.configs; config < kept.configs + kept.n;
-	     config++) {
+	for (const struct rfl_repeats_config *config = of->repeats->configs;
+	     config < of->repeats->configs + of->repeats->n; config++) {
 		struct rfl_chart_series *s;
 
 		lost += config->n == 0 && rfl_chart__is_of(of, config);

@@ -198,7 +198,8 @@ static void choose_colors(struct rfl_figure *f)
 	} else if (f->varies.past && f->in->kind != RFL_PLOT_TRAJECTORY) {
 		color_sizes(f, RFL_BY_PAST);
 		return;
-	} else if (has_ways(f) && collect(f, RFL_BY_WAY, keys, RFL_THEME_COLORS, &n) && n > 1) {
+	} else if (!f->varies.past && has_ways(f) &&
+		   collect(f, RFL_BY_WAY, keys, RFL_THEME_COLORS, &n) && n > 1) {
 		f->by = RFL_BY_WAY;
 	} else if (f->nshapes && collect(f, RFL_BY_MODEL, keys, RFL_THEME_COLORS, &n)) {
 		f->by = RFL_BY_MODEL;

@@ -74,19 +74,19 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 				: short_part(s, p);
 	if (v->threads && p->threads > 0)
 		threads = rfl_words_count(s, (size_t)p->threads, "thread");
-	if (v->past && p->past >= 0)
+	if (v->past && (p->past > 0 || (p->past == 0 && !rfl_text_same(p->mode, "prefill"))))
 		past = rfl_words_fact(s, "past", rfl_scene_printf(s, "%lld", (long long)p->past));
 	if (p->batch > 0 && (!part || v->batch))
 		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
 	if (v->context && rfl_figure__context(p) > 0)
 		name = rfl_scene_printf(s, "%s ctx %lld", name, (long long)p->context_length);
 	name = append(s, name, v->precision, p->precision);
-	m->step = add_word(s, append(s, name, v->mode, p->mode), past);
+	m->step = append(s, name, v->mode, p->mode);
 	name = append(s, append(s, name, v->layout, p->layout), v->mode, p->mode);
 	name = add_word(s, name, past);
 	name = add_word(s, append(s, name, v->data_mode, data), threads);
 	m->name = append(s, name, v->engine, p->engine);
-	m->way = add_word(s, "", v->layout ? p->layout : NULL);
+	m->way = add_word(s, past ? past : "", v->layout ? p->layout : NULL);
 	m->way = add_word(s, m->way, v->data_mode ? data : NULL);
 	m->way = add_word(s, m->way, threads);
 	m->way = add_word(s, m->way, v->engine ? p->engine : NULL);
