@@ -292,9 +292,11 @@ void rfl_figure__palette(struct rfl_figure *f, size_t n);
  * with the paper. */
 struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_color color);
 /* figure_names.c: names of the marks, and of a part of a step. */
-/** The variant of a point without its context length and past; "" if none. */
+/** "after 64 tokens"; NULL: none, or no step with a cache. */
+const char *rfl_figure__past_words(struct rfl_scene *s, const struct rfl_point *p);
 /** The tokens of each sequence in a step; in mode decode, where it is one, 0; < 0: unknown. */
 int64_t rfl_figure__context(const struct rfl_point *p);
+/** The variant of a point without its context length and past; "" if none. */
 const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p);
 void rfl_figure__names(struct rfl_figure *f);
 const char *rfl_figure__part_name(const struct rfl_figure *f, const struct rfl_point *p);

@@ -74,8 +74,8 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 				: short_part(s, p);
 	if (v->threads && p->threads > 0)
 		threads = rfl_words_count(s, (size_t)p->threads, "thread");
-	if (v->past && (p->past > 0 || (p->past == 0 && !rfl_text_same(p->mode, "prefill"))))
-		past = rfl_words_fact(s, "past", rfl_scene_printf(s, "%lld", (long long)p->past));
+	if (v->past)
+		past = rfl_figure__past_words(s, p);
 	if (p->batch > 0 && (!part || v->batch))
 		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
 	if (v->context && rfl_figure__context(p) > 0)
@@ -280,6 +280,13 @@ const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p)
 	if (p->context_length > 0)
 		text = without(s, text, "context_length ");
 	return p->past >= 0 ? without(s, text, "past ") : text;
+}
+
+const char *rfl_figure__past_words(struct rfl_scene *s, const struct rfl_point *p)
+{
+	if (p->past < 0 || (p->past == 0 && !rfl_text_same(p->mode, "decode")))
+		return NULL;
+	return rfl_words_fact(s, "past", rfl_scene_printf(s, "%lld", (long long)p->past));
 }
 
 int64_t rfl_figure__context(const struct rfl_point *p)

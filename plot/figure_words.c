@@ -469,13 +469,10 @@ static const char *make_subtitle(struct rfl_figure *f)
 {
 	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode), *text = "";
 	const long long context = rfl_figure__context(f->marks[0].point);
-	const long long past = f->marks[0].point->past;
 	const char *const parts[] = {
 		f->step,
 		context > 0 && !f->varies.context ? SAY(f, "%lld tokens per sample", context) : "",
-		past >= 0 && !f->varies.past
-			? rfl_words_fact(f->scene, "past", SAY(f, "%lld", past))
-			: "",
+		f->varies.past ? "" : rfl_figure__past_words(f->scene, f->marks[0].point),
 		SHARED(f, precision),
 		strcmp(layout, "nhwc") == 0 ? "channels-last" : layout,
 		strcmp(data, "synthetic") == 0     ? "synthetic data"
