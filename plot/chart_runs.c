@@ -30,11 +30,10 @@ const struct rfl_chart_kind rfl_chart_kinds[] = {
 	  .make = rfl_chart__phases },
 	{ RUNS("scaling", "Scaling with the context length"), .modes = RFL_CHART_PASSES,
 	  .make = rfl_chart__scaling },
-	{ .name = "decode",
-	  .metric = "tokens_per_s",
-	  .title = "Tokens per second",
-	  .modes = RFL_CHART_DECODE,
+	{ RUNS("decode", "Tokens per second"), .modes = RFL_CHART_DECODE,
 	  .make = rfl_chart__decode },
+	{ RUNS("cache", "Memory of a decode step"), .modes = RFL_CHART_DECODE,
+	  .make = rfl_chart__cache },
 	{ RUNS("steps", "Step times"), STEPS },
 	{ RUNS("loss", "Training loss"), STEPS, .losses = true },
 	{ RUNS("accuracy", "Loss, accuracy and time"), .folder = "epochs",
@@ -512,7 +511,7 @@ static enum rfl_rc select_modes(struct rfl_chart_runs *of, struct rfl_repeats *k
 				? "%s%sno run is in mode decode; 'roofline bench decode' measures "
 				  "how fast language models generate"
 				: "%s%sall runs are in modes decode and prefill; draw those with "
-				  "--kind decode",
+				  "--kind decode or cache",
 			of->in->env ? of->in->env : "", of->in->env ? ": " : "");
 }
 

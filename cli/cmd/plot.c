@@ -16,11 +16,11 @@
 
 #define OPT(kind, member, ...) RFL_OPT(struct rfl_plot_args, kind, member, __VA_ARGS__)
 
-const char *const rfl_plot_kinds[] = { "roofline",   "layers",    "kernels", "hierarchical",
-				       "trajectory", "compare",   "time",    "throughput",
-				       "memory",     "power",     "phases",  "scaling",
-				       "decode",     "steps",     "loss",    "accuracy",
-				       "timeline",   "bandwidth", NULL };
+const char *const rfl_plot_kinds[] = { "roofline",   "layers",   "kernels",   "hierarchical",
+				       "trajectory", "compare",  "time",      "throughput",
+				       "memory",     "power",    "phases",    "scaling",
+				       "decode",     "cache",    "steps",     "loss",
+				       "accuracy",   "timeline", "bandwidth", NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
