@@ -33,6 +33,7 @@ struct rfl_chart_series {
 	int dash;                 /**< index of the dash; odd: with outlined marks */
 	int marker;               /**< -1: none */
 	int every;                /**< rows from one mark to the next; 0: a mark on every row */
+	bool thin;                /**< a bound: a thin line, not in the key; after the others */
 	bool has_value, has_bars; /**< some row has a value, an error bar */
 	bool has_crossed;         /**< some x has no value */
 	size_t n, cap;
@@ -74,7 +75,8 @@ struct rfl_chart {
 	struct rfl_scene *scene; /**< owns everything, including this struct; has the drawing */
 	const char *stem;        /**< file name without suffix: letters, digits and _ */
 	const char *title, *subtitle, *note;
-	size_t nbars; /**< 0: lines */
+	const char *warning; /**< what the data lacked, for the user; NULL: nothing */
+	size_t nbars;        /**< 0: lines */
 	size_t nramp; /**< colours are ordered: the number of steps; 0: they are categories */
 	struct rfl_chart_bar *bars;
 	size_t npanels;
@@ -105,11 +107,19 @@ struct rfl_chart_input {
 	const struct rfl_repeats *repeats; /**< of the metric of the kind */
 	const struct rfl_runs *runs;       /**< with whole rows, unless the kind has an `axis` */
 	const struct rfl_peaks_env *peaks; /**< of a kind without a metric */
+	const struct rfl_peaks *ceilings;  /**< for bounds; NULL: none */
 	const char *env;                   /**< NULL: all, for a kind with `together` */
 	const char *dir; /**< directory of the files of runs; NULL: `folder` next to each ledger */
 };
 
 struct rfl_chart_runs;
+
+/** The runs that a chart is about, by their mode. */
+enum rfl_chart_modes {
+	RFL_CHART_ANY,
+	RFL_CHART_PASSES, /**< not decode or prefill, which have no phases of a training step */
+	RFL_CHART_DECODE
+};
 
 /** A kind of chart. */
 struct rfl_chart_kind {
@@ -119,6 +129,7 @@ struct rfl_chart_kind {
 	const char *axis; /**< of the metric against the batch size: title of the y-axis; or NULL */
 	double unit;      /**< unit of this axis, in units of the metric */
 	const char *folder, *writer; /**< of the files of runs, <run_id>.csv; NULL: not read */
+	enum rfl_chart_modes modes;  /**< of the runs that it shows */
 	bool together;               /**< one chart for all environments */
 	bool losses;                 /**< see struct rfl_repeats_options */
 	enum rfl_rc (*make)(struct rfl_chart_runs *of, struct rfl_err *err); /**< internal */

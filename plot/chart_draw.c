@@ -301,7 +301,7 @@ static void put_series(const struct page *p, size_t i, const struct rfl_chart_se
 			double x0 = place(x, before->x), y0 = place(y, before->y), x1 = px, y1 = py;
 
 			if (rfl_clip_line(&box, &x0, &y0, &x1, &y1))
-				put_line(p, x0, y0, x1, y1, color, 1.3, dash_of(s));
+				put_line(p, x0, y0, x1, y1, color, s->thin ? 0.6 : 1.3, dash_of(s));
 		}
 		before = r;
 		if (isnan(r->lo))
@@ -438,14 +438,14 @@ static double put_key(const struct page *p, double x, double y, double room, boo
 	const struct rfl_chart_panel *d = &p->c->panels[0];
 	const double sample = p->c->nbars ? 17 : SAMPLE + GAP;
 	double most = 0, width;
-	size_t columns, rows;
+	size_t columns, rows, n = 0;
 
-	for (size_t i = 0; i < d->n; i++)
-		most = fmax(most, rfl_width(d->series[i].name, TEXT));
+	for (; n < d->n && !d->series[n].thin; n++)
+		most = fmax(most, rfl_width(d->series[n].name, TEXT));
 	width = fmin(most, room - sample) + 1;
 	columns = (size_t)fmax(1, floor((room + 2 * GAP) / (width + sample + 2 * GAP)));
-	rows = (d->n + columns - 1) / columns;
-	for (size_t i = 0; i < d->n && draw; i++) {
+	rows = (n + columns - 1) / columns;
+	for (size_t i = 0; i < n && draw; i++) {
 		const struct rfl_chart_series *s = &d->series[i];
 		const double left = x + (double)(i / rows) * (width + sample + 2 * GAP);
 		const double mid = y + ((double)(i % rows) + 0.5) * ROW;

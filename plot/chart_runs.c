@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "ledger/step.h"
 #include "roofline/step_time.h"
 
 #define RUNS(name_, title_) .name = (name_), .metric = "samples_per_s", .title = (title_)
@@ -25,8 +26,14 @@ const struct rfl_chart_kind rfl_chart_kinds[] = {
 	{ MEMORY("device_memory_peak_bytes", "Peak memory in use on the device") },
 	{ MEMORY("host_peak_bytes", "Peak resident memory of the process") },
 	{ OVER_BATCHES("power", "Power of the GPU", "power_w", "Mean power (W)", 1) },
-	{ RUNS("phases", "Phases of a step"), .make = rfl_chart__phases },
-	{ RUNS("scaling", "Scaling with the context length"), .make = rfl_chart__scaling },
+	{ RUNS("phases", "Phases of a step"), .modes = RFL_CHART_PASSES,
+	  .make = rfl_chart__phases },
+	{ RUNS("scaling", "Scaling with the context length"), .modes = RFL_CHART_PASSES,
+	  .make = rfl_chart__scaling },
+	{ RUNS("decode", "Tokens per second"), .modes = RFL_CHART_DECODE,
+	  .make = rfl_chart__decode },
+	{ RUNS("cache", "Memory of a decode step"), .modes = RFL_CHART_DECODE,
+	  .make = rfl_chart__cache },
 	{ RUNS("steps", "Step times"), STEPS },
 	{ RUNS("loss", "Training loss"), STEPS, .losses = true },
 	{ RUNS("accuracy", "Loss, accuracy and time"), .folder = "epochs",
@@ -365,7 +372,8 @@ static size_t count_alike(const struct rfl_chart *c, bool dashed)
 
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; k < i; k++)
-			if (look_alike(c, &p->series[i], &p->series[k], dashed)) {
+			if (!p->series[i].thin &&
+			    look_alike(c, &p->series[i], &p->series[k], dashed)) {
 				alike++;
 				break;
 			}
@@ -478,17 +486,49 @@ static bool keep_drawable(struct rfl_chart *c)
 	return kept > 0;
 }
 
+/* Keep the runs of the modes that the chart is about. @param kept  gets their list */
+static enum rfl_rc select_modes(struct rfl_chart_runs *of, struct rfl_repeats *kept,
+				struct rfl_err *err)
+{
+	const struct rfl_repeats *all = of->repeats;
+	const enum rfl_chart_modes modes = of->kind->modes;
+
+	*kept = *all;
+	kept->configs = rfl_arena_array(of->scene->arena, all->n, sizeof(*kept->configs));
+	kept->n = 0;
+	for (size_t i = 0; i < all->n; i++) {
+		const char *mode = all->configs[i].row->mode;
+
+		if (modes == RFL_CHART_DECODE ? rfl_text_same(mode, "decode")
+					      : !rfl_step_caches(mode))
+			kept->configs[kept->n++] = all->configs[i];
+	}
+	of->repeats = kept;
+	if (kept->n || all->n == 0)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EMISSING, 0,
+			modes == RFL_CHART_DECODE
+				? "%s%sno run is in mode decode; 'roofline bench decode' measures "
+				  "how fast language models generate"
+				: "%s%sall runs are in modes decode and prefill; draw those with "
+				  "--kind decode or cache",
+			of->in->env ? of->in->env : "", of->in->env ? ": " : "");
+}
+
 enum rfl_rc rfl_chart_make(const struct rfl_chart_kind *kind, const struct rfl_chart_input *in,
 			   struct rfl_chart **ret, struct rfl_err *err)
 {
 	struct rfl_chart *c = rfl_chart_new(kind->name, in->env ? in->env : "all");
 	struct rfl_chart_runs of = { .kind = kind, .in = in, .repeats = in->repeats, .chart = c };
-	enum rfl_rc rc;
+	struct rfl_repeats kept;
+	enum rfl_rc rc = RFL_OK;
 
 	of.scene = c->scene;
 	c->title = rfl_scene_printf(c->scene, "%s%s%s", kind->title, in->env ? ": " : "",
 				    in->env ? in->env : "");
-	if ((rc = kind->make(&of, err)) == RFL_OK) {
+	if (kind->modes != RFL_CHART_ANY)
+		rc = select_modes(&of, &kept, err);
+	if (rc == RFL_OK && (rc = kind->make(&of, err)) == RFL_OK) {
 		if (!keep_drawable(c))
 			rc = rfl_fail(
 				err, RFL_EMISSING, 0,

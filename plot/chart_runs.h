@@ -40,6 +40,8 @@ struct rfl_chart_runs {
 /** The kinds, as in rfl_chart_kinds. */
 enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err);
 enum rfl_rc rfl_chart__phases(struct rfl_chart_runs *of, struct rfl_err *err);
+enum rfl_rc rfl_chart__decode(struct rfl_chart_runs *of, struct rfl_err *err);
+enum rfl_rc rfl_chart__cache(struct rfl_chart_runs *of, struct rfl_err *err);
 enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err);
 enum rfl_rc rfl_chart__steps(struct rfl_chart_runs *of, struct rfl_err *err);
 enum rfl_rc rfl_chart__accuracy(struct rfl_chart_runs *of, struct rfl_err *err);

@@ -34,12 +34,22 @@ static const char *either(const struct rfl_figure *f, const char *text)
 	return text && is_brief(f) ? SAY(f, "%.*s", (int)strcspn(text, ":"), text) : text;
 }
 
+/* The sizes in whose order lines join marks. @param words  for batch, context and past */
+static const char *joined(const struct rfl_figure *f, const char *const words[3])
+{
+	const char *text = "";
+
+	for (int i = 0; i < 3; i++)
+		if (f->joins & 1U << (RFL_BY_BATCH + i))
+			text = rfl_words_join(f->scene, text, " or ", words[i]);
+	return text;
+}
+
 /* The text for lines that join marks. */
 static const char *series_text(const struct rfl_figure *f)
 {
-	const char *const what = !f->joins_contexts ? "batch"
-				 : f->joins_batches ? "batch or context"
-						    : "context";
+	static const char *const one[] = { "batch", "context", "past" };
+	static const char *const many[] = { "batches", "context lengths", "lengths of the cache" };
 
 	if (f->nbefore)
 		return SAY(f, "arrow: from its position in %s (grey)",
@@ -47,11 +57,10 @@ static const char *series_text(const struct rfl_figure *f)
 	if (!f->has_series)
 		return NULL;
 	if (f->in->kind == RFL_PLOT_TRAJECTORY)
-		return f->stops ? SAY(f, "arrows: %s %s", what, f->stops)
-				: SAY(f, "arrows: from the smallest %s to the largest", what);
-	return !f->joins_contexts  ? "batches of one configuration, in order"
-	       : !f->joins_batches ? "context lengths of one configuration, in order"
-				   : "batches or context lengths of one configuration, in order";
+		return f->stops ? SAY(f, "arrows: %s %s", joined(f, one), f->stops)
+				: SAY(f, "arrows: from the smallest %s to the largest",
+				      joined(f, one));
+	return SAY(f, "%s of one configuration, in order", joined(f, many));
 }
 
 /* Whether a ceiling of the figure or of its parts has a property. */
@@ -200,6 +209,8 @@ static void add_signs(struct rfl_figure *f, struct pen *pen)
 	}
 	if (begin(f, pen, series_text(f), &at))
 		rfl_scene_line(sc, at.x - 7 * s, at.y, at.x + 7 * s, at.y, main, 1.1 * s);
+	if (begin(f, pen, f->has_prefills ? "from prefill to decode of one model" : NULL, &at))
+		rfl_scene_line(sc, at.x - 7 * s, at.y, at.x + 7 * s, at.y, main, 0.6 * s);
 	if (begin(f, pen, number_text(f), &at))
 		rfl_draw__text(f, "", "7", at.x, at.y + RFL_TEXT_CAP / 2 * SZ(f, legend),
 			       SZ(f, label_second), ink, RFL_ANCHOR_MIDDLE);

@@ -4,6 +4,7 @@
  * ones. Points without FLOPs are listed.
  */
 #include <math.h>
+#include <string.h>
 
 #include "plot/figure.h"
 
@@ -302,8 +303,9 @@ static void put_series(struct rfl_figure *f, const struct rfl_mark *m, const cha
 	if (f->nmarks <= RFL_FIG_NUMBERED || f->in->kind == RFL_PLOT_COMPARE)
 		rfl_place_add(f->place, RFL_OBSTACLE_SERIES, (int)(m - f->marks),
 			      rfl_hull_line(from.x, from.y, to.x, to.y));
-	rfl_scene_line(f->scene, from.x, from.y, to.x, to.y, color, 1.1 * f->scale)->id =
-		rfl_draw__id(f, id, m);
+	rfl_scene_line(f->scene, from.x, from.y, to.x, to.y, color,
+		       (strcmp(id, "prefill") == 0 ? 0.6 : 1.1) * f->scale)
+		->id = rfl_draw__id(f, id, m);
 	if (arrow && len >= 2 * r + head) /* otherwise the marks nearly touch */
 		rfl_scene_polygon(f->scene, corners, 3, color)->id = rfl_draw__id(f, "arrow", m);
 }
@@ -342,11 +344,12 @@ void rfl_draw__marks(struct rfl_figure *f)
 
 	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		const struct rfl_xy here = { m->px, m->py }, was = { m->px_was, m->py_was };
-		const struct rfl_mark *const links[] = { m->next, m->also };
+		static const char *const ids[] = { "series", "series-also", "prefill" };
+		const struct rfl_mark *const links[] = { m->next, m->also, m->decode };
 
-		for (int k = 0; k < 2; k++) /* unless one of the two is drawn at the edge */
+		for (int k = 0; k < 3; k++) /* unless one of the two is drawn at the edge */
 			if (links[k] && !m->edge && !links[k]->edge)
-				put_series(f, m, k ? "series-also" : "series", here,
+				put_series(f, m, ids[k], here,
 					   (struct rfl_xy){ links[k]->px, links[k]->py }, arrows);
 		if (!isnan(was.x)) {
 			put_series(f, m, "series", was, here, true);

@@ -134,19 +134,20 @@ struct rfl_mark {
 	double factor;       /**< possible speedup: 100 / percent */
 	bool above;          /**< above the roof by more than the uncertainty */
 	enum rfl_marker shape;
-	int color;             /**< index in the palette of the figure */
-	struct rfl_mark *next; /**< of its series; NULL: none */
-	bool linked;           /**< the previous mark of its series links to it */
-	struct rfl_mark *also; /**< the next mark of another series; NULL: none */
-	const char *name;      /**< unique name */
-	const char *full;      /**< the same, with its environment if several share the name */
-	const char *step;      /**< the name without fields that distinguish variants */
-	const char *way;       /**< those fields, abbreviated; "" if none */
-	bool numbered;         /**< name and way end in a number ("#3") to be unique */
-	const char *variant;   /**< fields of the variant, but not the context length */
-	bool cut;              /**< the way omits fields of the variant */
-	const char *rate;      /**< "112 GFLOP/s" and share of the roof */
-	const char *limit;     /**< limit according to its verdict */
+	int color;               /**< index in the palette of the figure */
+	struct rfl_mark *next;   /**< of its series; NULL: none */
+	bool linked;             /**< the previous mark of its series links to it */
+	struct rfl_mark *also;   /**< the next mark of another series; NULL: none */
+	const char *name;        /**< unique name */
+	const char *full;        /**< the same, with its environment if several share the name */
+	const char *step;        /**< the name without fields that distinguish variants */
+	const char *way;         /**< those fields, abbreviated; "" if none */
+	bool numbered;           /**< name and way end in a number ("#3") to be unique */
+	struct rfl_mark *decode; /**< of a prefill: the steps that follow; NULL: none */
+	const char *variant;     /**< fields of the variant, but not the sizes of the marks */
+	bool cut;                /**< the way omits fields of the variant */
+	const char *rate;        /**< "112 GFLOP/s" and share of the roof */
+	const char *limit;       /**< limit according to its verdict */
 	/* on the page */
 	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best, r; /**< r: radius */
@@ -170,6 +171,7 @@ enum rfl_fig_by {
 	RFL_BY_MODEL,
 	RFL_BY_BATCH,
 	RFL_BY_CONTEXT,
+	RFL_BY_PAST,
 	RFL_BY_PRECISION,
 	RFL_BY_WAY,
 	RFL_BY_ENV,
@@ -179,7 +181,7 @@ enum rfl_fig_by {
 
 /** Fields that differ between the marks, which names must include. The subtitle has the others. */
 struct rfl_varies {
-	bool model, precision, layout, mode, data_mode, threads, engine, batch, context;
+	bool model, precision, layout, mode, data_mode, threads, engine, batch, context, past;
 };
 
 /** Columns and rows of a list of mark names, from index `from`. */
@@ -253,8 +255,9 @@ struct rfl_figure {
 	bool lists_all;      /**< each mark is in the table or in a list of names */
 	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< set while drawing */
 	bool unsettled; /**< drawing has found what the layout must allow for */
-	/** Marks are joined in the order of their batches, of their context lengths. */
-	bool has_series, joins_batches, joins_contexts;
+	unsigned
+		joins; /**< the sizes in whose order marks are joined: bits 1 << RFL_BY_BATCH ... */
+	bool has_series, has_prefills; /**< prefills are joined with the steps that follow */
 	const char *stops; /**< common to all trajectories: "1, 2, 4"; NULL if they differ */
 	size_t nlost;      /**< marks without room for their name and number */
 	int tight; /**< number of times that marks were shrunk so that more can be labelled */
@@ -289,7 +292,11 @@ void rfl_figure__palette(struct rfl_figure *f, size_t n);
  * with the paper. */
 struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_color color);
 /* figure_names.c: names of the marks, and of a part of a step. */
-/** The variant of a point without its context length; "" if none. */
+/** "after 64 tokens"; NULL: none, or no step with a cache. */
+const char *rfl_figure__past_words(struct rfl_scene *s, const struct rfl_point *p);
+/** The tokens of each sequence in a step; in mode decode, where it is one, 0; < 0: unknown. */
+int64_t rfl_figure__context(const struct rfl_point *p);
+/** The variant of a point without its context length and past; "" if none. */
 const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p);
 void rfl_figure__names(struct rfl_figure *f);
 const char *rfl_figure__part_name(const struct rfl_figure *f, const struct rfl_point *p);

@@ -236,7 +236,7 @@ static const struct rfl_point *earlier_of(const struct rfl_figure *f, const stru
 	for (size_t i = 0; before && i < before->n; i++) {
 		const struct rfl_point *q = &before->points[i];
 
-		if (q->batch == p->batch &&
+		if (q->batch == p->batch && q->past == p->past &&
 		    (q->context_length == p->context_length || q->context_length <= 0) &&
 		    q->ai > 0 && q->attained_gflops > 0 && isfinite(q->ai) &&
 		    isfinite(q->attained_gflops) && rfl_text_same(q->env, p->env) &&
@@ -379,8 +379,8 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	if (f->in->kind == RFL_PLOT_TRAJECTORY && !f->has_series)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
-			"environment %s: no two points differ only in their batch or context "
-			"length, or several have the same, so there is no trajectory; run the "
+			"environment %s: no two points differ only in their batch, context length "
+			"or past, or several have the same, so there is no trajectory; run the "
 			"model with different ones, or a program with 'roofline profile --sweep "
 			"batch=V,...'",
 			first);

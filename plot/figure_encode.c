@@ -98,10 +98,12 @@ static bool has_ways(const struct rfl_figure *f)
 	return variants;
 }
 
-/* The batch or the context length of a mark. */
+/* The batch, the context length or the past of a mark. */
 static int64_t size_of(const struct rfl_mark *m, enum rfl_fig_by by)
 {
-	return by == RFL_BY_CONTEXT ? m->point->context_length : m->point->batch;
+	return by == RFL_BY_CONTEXT ? rfl_figure__context(m->point)
+	       : by == RFL_BY_PAST  ? m->point->past
+				    : m->point->batch;
 }
 
 void rfl_figure__palette(struct rfl_figure *f, size_t n)
@@ -136,9 +138,12 @@ static void color_sizes(struct rfl_figure *f, enum rfl_fig_by by)
 	rfl_figure__palette(f, n);
 	for (size_t i = 0; i < n; i++) {
 		f->palette[i] = rfl_theme_ramp(f->theme, i, n);
-		f->colors[i] = sizes[i] <= 0
+		f->colors[i] = sizes[i] < (by == RFL_BY_PAST ? 0 : 1)
 				       ? "other"
-				       : SAY(f, by == RFL_BY_BATCH ? "batch %lld" : "ctx %lld",
+				       : SAY(f,
+					     by == RFL_BY_BATCH     ? "batch %lld"
+					     : by == RFL_BY_CONTEXT ? "ctx %lld"
+								    : "after %lld tokens",
 					     (long long)sizes[i]);
 	}
 }
@@ -158,6 +163,21 @@ static void color_levels(struct rfl_figure *f)
 		f->marks[i].color = RFL_FIG_CACHES;
 }
 
+/* Whether the steps that are not of mode decode differ in their context length. */
+static bool contexts_vary(const struct rfl_figure *f)
+{
+	const struct rfl_mark *first = NULL;
+
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		if (rfl_text_same(m->point->mode, "decode"))
+			continue;
+		first = first ? first : m;
+		if (m->point->context_length != first->point->context_length)
+			return true;
+	}
+	return false;
+}
+
 static void choose_colors(struct rfl_figure *f)
 {
 	const char *keys[RFL_THEME_COLORS];
@@ -172,10 +192,14 @@ static void choose_colors(struct rfl_figure *f)
 	} else if (f->varies.batch && f->in->kind != RFL_PLOT_TRAJECTORY) {
 		color_sizes(f, RFL_BY_BATCH);
 		return;
-	} else if (f->varies.context && f->in->kind != RFL_PLOT_TRAJECTORY) {
+	} else if (contexts_vary(f) && f->in->kind != RFL_PLOT_TRAJECTORY) {
 		color_sizes(f, RFL_BY_CONTEXT);
 		return;
-	} else if (has_ways(f) && collect(f, RFL_BY_WAY, keys, RFL_THEME_COLORS, &n) && n > 1) {
+	} else if (f->varies.past && f->in->kind != RFL_PLOT_TRAJECTORY) {
+		color_sizes(f, RFL_BY_PAST);
+		return;
+	} else if (!f->varies.past && has_ways(f) &&
+		   collect(f, RFL_BY_WAY, keys, RFL_THEME_COLORS, &n) && n > 1) {
 		f->by = RFL_BY_WAY;
 	} else if (f->nshapes && collect(f, RFL_BY_MODEL, keys, RFL_THEME_COLORS, &n)) {
 		f->by = RFL_BY_MODEL;
@@ -213,46 +237,68 @@ static void choose_shapes(struct rfl_figure *f)
 			(enum rfl_marker)index_of(models, f->nshapes, f->marks[i].point->model);
 }
 
-/* ---- series: the batches or context lengths of one configuration ---- */
+/* ---- series: the batches, context lengths or pasts of one configuration ---- */
 
-static int compare_series(const struct rfl_mark *x, const struct rfl_mark *y)
+static const enum rfl_fig_by sizes[] = { RFL_BY_BATCH, RFL_BY_CONTEXT, RFL_BY_PAST };
+
+#define SIZES RFL_ARRAY_LEN(sizes)
+
+/* @param modes  whether marks of different modes differ */
+static int compare_series(const struct rfl_mark *x, const struct rfl_mark *y, bool modes)
 {
 	static const size_t facts[] = {
 		offsetof(struct rfl_point, env),       offsetof(struct rfl_point, model),
-		offsetof(struct rfl_point, precision), offsetof(struct rfl_point, mode),
-		offsetof(struct rfl_point, layout),    offsetof(struct rfl_point, data_mode),
-		offsetof(struct rfl_point, engine),    offsetof(struct rfl_point, part),
+		offsetof(struct rfl_point, precision), offsetof(struct rfl_point, layout),
+		offsetof(struct rfl_point, data_mode), offsetof(struct rfl_point, engine),
+		offsetof(struct rfl_point, part),      offsetof(struct rfl_point, mode),
 	};
 	int order = strcmp(x->variant, y->variant);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(facts) && !order; i++)
+	for (size_t i = 0; i + !modes < RFL_ARRAY_LEN(facts) && !order; i++)
 		order = strcmp(rfl_mark_text(x, facts[i]), rfl_mark_text(y, facts[i]));
 	return order ? order
 		     : (x->point->threads > y->point->threads) -
 			       (x->point->threads < y->point->threads);
 }
 
-static int by_batch(const void *a, const void *b)
+static int compare_size(const struct rfl_mark *x, const struct rfl_mark *y, enum rfl_fig_by by)
+{
+	return (size_of(x, by) > size_of(y, by)) - (size_of(x, by) < size_of(y, by));
+}
+
+/* 0: equal in everything but one size. */
+static int compare_others(const struct rfl_mark *x, const struct rfl_mark *y, enum rfl_fig_by by)
+{
+	int order = compare_series(x, y, true);
+
+	for (size_t i = 0; i < SIZES && !order; i++)
+		if (sizes[i] != by)
+			order = compare_size(x, y, sizes[i]);
+	return order;
+}
+
+static int compare(const void *a, const void *b, enum rfl_fig_by by)
 {
 	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
-	const int64_t keys[][2] = { { x->point->context_length, y->point->context_length },
-				    { x->point->batch, y->point->batch },
-				    { x->number, y->number } };
-	int order = compare_series(x, y);
+	int order = compare_others(x, y, by);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(keys) && !order; i++)
-		order = (keys[i][0] > keys[i][1]) - (keys[i][0] < keys[i][1]);
-	return order;
+	order = order ? order : compare_size(x, y, by);
+	return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_batch(const void *a, const void *b)
+{
+	return compare(a, b, RFL_BY_BATCH);
 }
 
 static int by_context(const void *a, const void *b)
 {
-	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
-	const int order = compare_series(x, y);
+	return compare(a, b, RFL_BY_CONTEXT);
+}
 
-	if (order || x->point->batch != y->point->batch)
-		return order ? order : x->point->batch < y->point->batch ? -1 : 1;
-	return by_batch(a, b);
+static int by_past(const void *a, const void *b)
+{
+	return compare(a, b, RFL_BY_PAST);
 }
 
 /* Link each mark to the next size of its series, the marks that are equal in everything else. A
@@ -260,14 +306,14 @@ static int by_context(const void *a, const void *b)
  * that a grid of sizes does not become a net. */
 static void link_series(struct rfl_figure *f, enum rfl_fig_by by)
 {
-	const enum rfl_fig_by other = by == RFL_BY_BATCH ? RFL_BY_CONTEXT : RFL_BY_BATCH;
-	struct rfl_mark **marks = rfl_figure__sort(f, by == RFL_BY_BATCH ? by_batch : by_context);
+	struct rfl_mark **marks = rfl_figure__sort(f, by == RFL_BY_BATCH     ? by_batch
+						      : by == RFL_BY_CONTEXT ? by_context
+									     : by_past);
 
 	for (size_t from = 0, to; from < f->nmarks; from = to) {
 		bool ordered = true, new = false;
 
-		for (to = from; to < f->nmarks && !compare_series(marks[from], marks[to]) &&
-				size_of(marks[from], other) == size_of(marks[to], other);
+		for (to = from; to < f->nmarks && !compare_others(marks[from], marks[to], by);
 		     to++) {
 			ordered = ordered && (to == from ||
 					      size_of(marks[to - 1], by) < size_of(marks[to], by));
@@ -286,17 +332,43 @@ static void link_series(struct rfl_figure *f, enum rfl_fig_by by)
 			b->linked = true;
 		}
 		f->has_series = true;
-		f->joins_batches |= by == RFL_BY_BATCH;
-		f->joins_contexts |= by == RFL_BY_CONTEXT;
+		f->joins |= 1U << by;
+	}
+}
+
+/* Link each prefill to the decode steps of its batch, of which those after about as many tokens. */
+static void link_prefills(struct rfl_figure *f)
+{
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const double after =
+			(double)m->point->context_length + fmax(0, (double)m->point->past);
+		double nearest = INFINITY;
+
+		if (!rfl_text_same(m->point->mode, "prefill"))
+			continue;
+		for (struct rfl_mark *d = f->marks; d < f->marks + f->nmarks; d++) {
+			const double off = fabs((double)d->point->past - after);
+
+			if (!rfl_text_same(d->point->mode, "decode") || off >= nearest ||
+			    d->point->batch != m->point->batch || compare_series(m, d, false))
+				continue;
+			nearest = off;
+			m->decode = d;
+			f->has_prefills = true;
+		}
 	}
 }
 
 /* The sizes of a series that begins with a mark: "1, 2, 4". */
 static const char *stops_of(struct rfl_figure *f, const struct rfl_mark *m)
 {
-	const enum rfl_fig_by by = f->joins_batches ? RFL_BY_BATCH : RFL_BY_CONTEXT;
-	const char *text = SAY(f, "%lld", (long long)size_of(m, by));
+	enum rfl_fig_by by = sizes[0];
+	const char *text;
 
+	for (size_t i = 0; i < SIZES; i++)
+		if (f->joins & 1U << sizes[i])
+			by = sizes[i];
+	text = SAY(f, "%lld", (long long)size_of(m, by));
 	for (size_t n = 0; m->next && n < 16; n++) {
 		m = m->next;
 		text = SAY(f, "%s, %lld", text, (long long)size_of(m, by));
@@ -307,7 +379,7 @@ static const char *stops_of(struct rfl_figure *f, const struct rfl_mark *m)
 /* Set the sizes of all trajectories if they are the same. */
 static void compare_stops(struct rfl_figure *f)
 {
-	for (size_t i = 0; i < f->nmarks && !(f->joins_batches && f->joins_contexts); i++) {
+	for (size_t i = 0; i < f->nmarks && !(f->joins & (f->joins - 1)); i++) {
 		const struct rfl_mark *m = &f->marks[i];
 		const char *text = m->linked || !m->next ? NULL : stops_of(f, m);
 
@@ -321,11 +393,11 @@ static void compare_stops(struct rfl_figure *f)
 	}
 }
 
-/* Join the marks by the size with the most values, then those left by the other. */
+/* Join the marks by the size with the most values, then those left by the others. */
 static void join_marks(struct rfl_figure *f)
 {
-	int64_t *sizes = rfl_arena_array(f->scene->arena, f->nmarks, sizeof(*sizes));
-	bool contexts_first;
+	int64_t *values = rfl_arena_array(f->scene->arena, f->nmarks, sizeof(*values));
+	size_t n[SIZES];
 
 	for (size_t i = 0; i < f->nmarks; i++)
 		f->marks[i].variant = rfl_figure__variant(f->scene, f->marks[i].point);
@@ -334,11 +406,20 @@ static void join_marks(struct rfl_figure *f)
 	if (f->nmarks > (f->parts ? RFL_FIG_PAIRS : RFL_FIG_NUMBERED) &&
 	    f->in->kind != RFL_PLOT_TRAJECTORY)
 		return; /* lines would cover the marks */
-	contexts_first = sizes_of(f, RFL_BY_CONTEXT, sizes) > sizes_of(f, RFL_BY_BATCH, sizes);
-	link_series(f, contexts_first ? RFL_BY_CONTEXT : RFL_BY_BATCH);
-	link_series(f, contexts_first ? RFL_BY_BATCH : RFL_BY_CONTEXT);
+	for (size_t i = 0; i < SIZES; i++)
+		n[i] = sizes_of(f, sizes[i], values);
+	for (size_t k = 0; k < SIZES; k++) {
+		size_t most = 0;
+
+		for (size_t i = 1; i < SIZES; i++)
+			most = n[i] > n[most] ? i : most;
+		n[most] = 0;
+		link_series(f, sizes[most]);
+	}
 	if (f->in->kind == RFL_PLOT_TRAJECTORY)
 		compare_stops(f);
+	else
+		link_prefills(f);
 }
 
 void rfl_figure__encode(struct rfl_figure *f)

@@ -66,7 +66,7 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 	const struct rfl_point *p = m->point;
 	const char *data = rfl_text_same(p->data_mode, "imagefolder") ? "images" : p->data_mode;
 	const bool part = p->part && *p->part;
-	const char *threads = NULL, *name = rfl_words_model(s, p->model);
+	const char *threads = NULL, *past = NULL, *name = rfl_words_model(s, p->model);
 
 	/* the subtitle has the fields that all parts share */
 	if (part)
@@ -74,16 +74,19 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 				: short_part(s, p);
 	if (v->threads && p->threads > 0)
 		threads = rfl_words_count(s, (size_t)p->threads, "thread");
+	if (v->past)
+		past = rfl_figure__past_words(s, p);
 	if (p->batch > 0 && (!part || v->batch))
 		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
-	if (v->context && p->context_length > 0)
+	if (v->context && rfl_figure__context(p) > 0)
 		name = rfl_scene_printf(s, "%s ctx %lld", name, (long long)p->context_length);
 	name = append(s, name, v->precision, p->precision);
 	m->step = append(s, name, v->mode, p->mode);
 	name = append(s, append(s, name, v->layout, p->layout), v->mode, p->mode);
+	name = add_word(s, name, past);
 	name = add_word(s, append(s, name, v->data_mode, data), threads);
 	m->name = append(s, name, v->engine, p->engine);
-	m->way = add_word(s, "", v->layout ? p->layout : NULL);
+	m->way = add_word(s, past ? past : "", v->layout ? p->layout : NULL);
 	m->way = add_word(s, m->way, v->data_mode ? data : NULL);
 	m->way = add_word(s, m->way, threads);
 	m->way = add_word(s, m->way, v->engine ? p->engine : NULL);
@@ -149,6 +152,7 @@ static bool is_said(const struct rfl_varies *v, const char *key)
 {
 	return (v->layout && strcmp(key, "layout") == 0) ||
 	       (v->context && strcmp(key, "context_length") == 0) ||
+	       (v->past && strcmp(key, "past") == 0) ||
 	       (v->data_mode && strcmp(key, "data_mode") == 0) ||
 	       (v->threads && strcmp(key, "threads") == 0) ||
 	       (v->engine && (strcmp(key, "engine") == 0 || strcmp(key, "engine_version") == 0));
@@ -252,14 +256,14 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(x->point->env, y->point->env);
 }
 
-const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p)
+/* A variant without a field. */
+static const char *without(struct rfl_scene *s, const char *text, const char *key)
 {
-	static const char key[] = "context_length ";
-	const char *text = p->variant ? p->variant : "", *at = strstr(text, key), *end;
+	const char *at = strstr(text, key), *end;
 	size_t before;
 
 	/* a whole field of the list */
-	if (!at || p->context_length <= 0 || (at > text && at[-1] != ' '))
+	if (!at || (at > text && at[-1] != ' '))
 		return text;
 	end = at + strcspn(at, ",");
 	end += strspn(end, ", ");
@@ -267,6 +271,27 @@ const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p)
 	if (!*end) /* the last one: without the comma before it */
 		before = before > 2 ? before - 2 : 0;
 	return rfl_scene_printf(s, "%.*s%s", (int)before, text, end);
+}
+
+const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p)
+{
+	const char *text = p->variant ? p->variant : "";
+
+	if (p->context_length > 0)
+		text = without(s, text, "context_length ");
+	return p->past >= 0 ? without(s, text, "past ") : text;
+}
+
+const char *rfl_figure__past_words(struct rfl_scene *s, const struct rfl_point *p)
+{
+	if (p->past < 0 || (p->past == 0 && !rfl_text_same(p->mode, "decode")))
+		return NULL;
+	return rfl_words_fact(s, "past", rfl_scene_printf(s, "%lld", (long long)p->past));
+}
+
+int64_t rfl_figure__context(const struct rfl_point *p)
+{
+	return rfl_text_same(p->mode, "decode") ? 0 : p->context_length;
 }
 
 void rfl_figure__names(struct rfl_figure *f)
@@ -289,7 +314,8 @@ void rfl_figure__names(struct rfl_figure *f)
 		f->varies.threads |=
 			p->threads != before->threads && rfl_text_same(p->env, before->env);
 		f->varies.batch |= a->batch != f->marks[i].point->batch;
-		f->varies.context |= a->context_length != f->marks[i].point->context_length;
+		f->varies.context |= rfl_figure__context(a) != rfl_figure__context(p);
+		f->varies.past |= a->past != p->past;
 	}
 	for (size_t i = 0; i < f->nmarks; i++)
 		set_names(f->scene, &f->marks[i], &f->varies);

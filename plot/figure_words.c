@@ -56,20 +56,27 @@ static const struct {
 	{ "efficientnet_v2_", "EfficientNetV2-", ' ', UPPER },
 	{ "efficientnet_", "EfficientNet-", ' ', UPPER },
 	{ "googlenet", "GoogLeNet", ' ', KEEP },
+	{ "gemma2_", "Gemma 2 ", ' ', UPPER },
+	{ "gemma3_", "Gemma 3 ", ' ', UPPER },
 	{ "gpt2_xl", "GPT-2 XL", ' ', KEEP },
 	{ "gpt2", "GPT-2", ' ', KEEP },
 	{ "inception_", "Inception ", ' ', KEEP },
 	{ "llama2_", "Llama 2 ", ' ', UPPER },
+	{ "llama3.2_", "Llama 3.2 ", ' ', UPPER },
+	{ "llama3_", "Llama 3 ", ' ', UPPER },
 	{ "maxvit_", "MaxViT-", ' ', UPPER },
 	{ "mnasnet", "MNASNet ", '.', KEEP },
 	{ "mnist_cnn", "MNIST CNN", ' ', KEEP },
 	{ "mobilenet_v3_", "MobileNetV3-", ' ', FIRST },
 	{ "mobilenet_v", "MobileNetV", ' ', KEEP },
+	{ "qwen2.5_", "Qwen2.5 ", ' ', UPPER },
+	{ "qwen3_", "Qwen3 ", ' ', UPPER },
 	{ "regnet_x_", "RegNetX-", '.', UPPER },
 	{ "regnet_y_", "RegNetY-", '.', UPPER },
 	{ "resnet", "ResNet-", ' ', KEEP },
 	{ "resnext", "ResNeXt-", ' ', KEEP },
 	{ "shufflenet_v2_", "ShuffleNetV2 ", '.', KEEP },
+	{ "smollm2_", "SmolLM2 ", ' ', UPPER },
 	{ "squeezenet", "SqueezeNet ", '.', KEEP },
 	{ "swin_v2_", "SwinV2-", ' ', UPPER },
 	{ "swin_", "Swin-", ' ', UPPER },
@@ -282,6 +289,10 @@ static const char *make_title(struct rfl_figure *f)
 		what = "Forward passes";
 	else if (strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
+	else if (strcmp(mode, "decode") == 0)
+		what = "Decode steps";
+	else if (strcmp(mode, "prefill") == 0)
+		what = "Prefills";
 	else if (strcmp(mode, RFL_LEDGER_PROGRAM) == 0)
 		what = "Programs";
 	for (size_t i = 0; i < f->nmarks && !moded; i++)
@@ -457,10 +468,11 @@ static void note_caveats(struct rfl_figure *f)
 static const char *make_subtitle(struct rfl_figure *f)
 {
 	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode), *text = "";
-	const long long context = f->marks[0].point->context_length;
+	const long long context = rfl_figure__context(f->marks[0].point);
 	const char *const parts[] = {
 		f->step,
 		context > 0 && !f->varies.context ? SAY(f, "%lld tokens per sample", context) : "",
+		f->varies.past ? "" : rfl_figure__past_words(f->scene, f->marks[0].point),
 		SHARED(f, precision),
 		strcmp(layout, "nhwc") == 0 ? "channels-last" : layout,
 		strcmp(data, "synthetic") == 0     ? "synthetic data"

@@ -75,47 +75,21 @@ static void add_bytes(const struct rfl_lm_run *run, double steps, struct rfl_gen
 	g->byte_per_s = rfl_lm_traffic(&sum) / steps / g->step_s;
 }
 
-/* The counts of the steps, and their minimum time. The levels are those of complexity --phase. */
+/* The counts of the steps, and their minimum time. */
 static void add_bound(const struct rfl_ledger_row *row, const char *net,
 		      const struct rfl_peaks *peaks, struct rfl_arena *arena,
 		      struct rfl_generation *g)
 {
-	const bool decode = strcmp(g->mode, "decode") == 0;
-	const int64_t steps = decode && row->iters > 0 ? row->iters : 1;
-	struct rfl_lm_formats unused;
-	struct rfl_attain_roof roof;
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_lm lm;
-	struct rfl_lm_run run = {
-		.lm = &lm,
-		.step = { .batch = g->batch,
-			  .past = g->past,
-			  .tokens = g->tokens,
-			  .logits = 1,
-			  .decode = decode,
-			  .causal_half = true,
-			  .fusion = RFL_FUSION_FUSED,
-			  .formats = rfl_lm_formats_of(g->precision,
-						       rfl_text_same(g->weights, "int8")) },
-		.steps = steps,
-		.advance = 1,
-	};
+	struct rfl_lm_steps steps;
+	const enum rfl_rc rc = rfl_lm_steps_of(row, net, peaks, arena, &steps, &why);
 
-	if (rfl_lm_named(net ? net : g->model, arena, &lm, &unused, &why) != RFL_OK) {
+	if (rc != RFL_OK && rc != RFL_EMISSING) {
 		g->reason = g->reason ? g->reason : rfl_arena_strdup(arena, why.msg);
 		return;
 	}
-	if (peaks &&
-	    rfl_attain_find(peaks, g->env, g->precision, RFL_FUSION_FUSED, &roof, &why) == RFL_OK)
-		run.roof = &roof;
-	rfl_lm_run(&run);
-	add_bytes(&run, (double)steps, g);
-	if (!run.roof)
-		return;
-	g->least_s = 0;
-	for (size_t i = 0; i < run.count.n; i++)
-		g->least_s += rfl_lm_time_sum(&run.times[i]) * (double)run.count.ops[i].layers;
-	g->least_s /= (double)steps;
+	add_bytes(&steps.run, (double)steps.run.steps, g);
+	g->least_s = steps.least_s;
 	g->share = g->least_s / g->step_s;
 	g->most_tokens_per_s = (double)(g->batch * g->tokens) / g->least_s;
 }

@@ -87,8 +87,8 @@ extern rfl_section rfl_report__design, rfl_report__environment, rfl_report__comm
 	rfl_report__points, rfl_report__parts, rfl_report__method, rfl_report__files,
 	rfl_report__summary, rfl_report__analysis, rfl_report__limitations, rfl_report__missing,
 	rfl_report__sweep, rfl_report__speedups, rfl_report__memory, rfl_report__scaling,
-	rfl_report__training_summary, rfl_report__training_design, rfl_report__training_results,
-	rfl_report__training_curves, rfl_report__training_commands;
+	rfl_report__generation, rfl_report__training_summary, rfl_report__training_design,
+	rfl_report__training_results, rfl_report__training_curves, rfl_report__training_commands;
 
 /** The table of --as, part of the points; `peer` is set. */
 void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page);

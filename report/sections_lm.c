@@ -1,6 +1,6 @@
 /*
  * sections_lm.c - the sections of a report on language models or on the attention benchmark: the
- * tables of 'bench lm' and 'bench attention', read back from the ledger.
+ * tables of 'bench lm', 'bench attention' and 'bench decode', read back from the ledger.
  */
 #include "report/report_impl.h"
 
@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ledger/step.h"
 #include "report/accumulate.h"
+#include "report/generation.h"
 #include "report/sweep.h"
 
 /* The mode of a row of another program follows from its times. */
@@ -31,14 +33,29 @@ bool rfl_report_shows(enum rfl_report_kind kind, const char *model, int64_t cont
 	return kind != RFL_REPORT_TRAINING || context <= 0;
 }
 
-/* Add a configuration as a row. @param runs  room for all runs */
+/* The runs of a configuration or, if it has only failed, those. @param ret  room for all runs
+ * @return their number */
+static size_t runs_of(const struct rfl_report *r, const struct rfl_repeats_config *c,
+		      const struct rfl_run **ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		ret[n++] = c->runs[i].run;
+	for (size_t i = 0; c->n == 0 && i < r->runs->n; i++)
+		if (r->runs->runs[i].like == c->row)
+			ret[n++] = &r->runs->runs[i];
+	return n;
+}
+
+/* Add a configuration as a row. @param found, runs  room for all runs */
 static void add_row(const struct rfl_report *r, struct rfl_page *page,
-		    const struct rfl_repeats_config *c, struct rfl_sweep_run *runs,
-		    struct rfl_sweep *s)
+		    const struct rfl_repeats_config *c, const struct rfl_run **found,
+		    struct rfl_sweep_run *runs, struct rfl_sweep *s)
 {
 	const struct rfl_ledger_row *row = c->row;
 	struct rfl_sweep_row *to = &s->rows[s->n++];
-	size_t n = 0;
+	const size_t n = runs_of(r, c, found);
 
 	rfl_sweep_row_init(to);
 	to->env = row->env;
@@ -53,16 +70,11 @@ static void add_row(const struct rfl_report *r, struct rfl_page *page,
 	to->batch = row->batch;
 	to->warmup = row->warmup >= 0 ? row->warmup : RFL_INT_UNKNOWN;
 	to->graph = row->cuda_graph == 1;
-	for (size_t i = 0; i < c->n; i++)
-		runs[n++] = (struct rfl_sweep_run){
-			.row = rfl_runs_row(r->runs, c->runs[i].run),
-			.steps = rfl_report__beside(r, page, c->runs[i].run, "steps"),
+	for (size_t i = 0; i < n; i++)
+		runs[i] = (struct rfl_sweep_run){
+			.row = rfl_runs_row(r->runs, found[i]),
+			.steps = c->n ? rfl_report__beside(r, page, found[i], "steps") : NULL,
 		};
-	/* a configuration that has only failed */
-	for (size_t i = 0; c->n == 0 && i < r->runs->n; i++)
-		if (r->runs->runs[i].like == row)
-			runs[n++] = (struct rfl_sweep_run){ .row = rfl_runs_row(
-								    r->runs, &r->runs->runs[i]) };
 	rfl_sweep_collect(s, to, runs, n);
 }
 
@@ -70,6 +82,8 @@ struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_p
 {
 	const size_t n = r->repeats ? r->repeats->n : 0, nruns = r->runs ? r->runs->n : 0;
 	struct rfl_sweep_run *runs = rfl_arena_array(page->arena, nruns + 1, sizeof(*runs));
+	const struct rfl_run **found =
+		rfl_arena_array(page->arena, nruns + 1, sizeof(struct rfl_run *));
 	struct rfl_sweep *s = rfl_arena_array(page->arena, 1, sizeof(*s));
 	struct rfl_sweep_row *rows = rfl_arena_array(page->arena, n + 1, sizeof(*rows));
 
@@ -77,10 +91,21 @@ struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_p
 		.arena = page->arena, .rows = rows, .in_report = true, .narrow = true
 	};
 	for (size_t i = 0; i < n; i++)
-		if (r->repeats->configs[i].row->precision && r->repeats->configs[i].row->batch > 0)
-			add_row(r, page, &r->repeats->configs[i], runs, s);
+		if (r->repeats->configs[i].row->precision &&
+		    r->repeats->configs[i].row->batch > 0 &&
+		    !rfl_step_caches(r->repeats->configs[i].row->mode))
+			add_row(r, page, &r->repeats->configs[i], found, runs, s);
 	rfl_sweep_place(s, r->peaks);
 	return s;
+}
+
+/* Whether there are runs in modes decode and prefill. */
+static bool has_generation(const struct rfl_report *r)
+{
+	for (size_t i = 0; r->repeats && i < r->repeats->n; i++)
+		if (rfl_step_caches(r->repeats->configs[i].row->mode))
+			return true;
+	return false;
 }
 
 /* If there are no runs, explain how to measure some. */
@@ -88,6 +113,8 @@ static bool have_runs(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool lm = r->kind == RFL_REPORT_LM;
 
+	if (r->work->sweep->n == 0 && has_generation(r))
+		return false; /* a report on generation */
 	return rfl_report__have(r, page, r->work->sweep->n ? r : NULL,
 				lm ? "runs of language models" : "runs of the attention benchmark",
 				"--metrics",
@@ -299,4 +326,54 @@ void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 			   "Time and memory against the context length");
 	if (page->n == at + 1)
 		page->n = at;
+}
+
+/* Add the table of one mode in one environment. */
+static void put_generation(const struct rfl_report *r, struct rfl_page *page, const char *env,
+			   const char *mode, const char *title)
+{
+	const struct rfl_run **runs =
+		rfl_arena_array(page->arena, r->runs->n + 1, sizeof(struct rfl_run *));
+	const struct rfl_ledger_row **rows =
+		rfl_arena_array(page->arena, r->runs->n + 1, sizeof(struct rfl_ledger_row *));
+	struct rfl_generation *of = rfl_arena_array(page->arena, r->repeats->n, sizeof(*of));
+	size_t n = 0, nruns;
+
+	for (size_t i = 0; i < r->repeats->n; i++) {
+		const struct rfl_repeats_config *c = &r->repeats->configs[i];
+		RFL_AUTO(buf) net = { .len = 0 };
+
+		if (!rfl_text_same(c->row->mode, mode) || !rfl_text_same(c->row->env, env) ||
+		    !c->row->precision || c->row->batch < 1 || !(nruns = runs_of(r, c, runs)))
+			continue;
+		for (size_t k = 0; k < nruns; k++)
+			rows[k] = rfl_runs_row(r->runs, runs[k]);
+		rfl_generation_of(rows, nruns,
+				  rfl_runs_network(r->runs, runs[0], &net) ? rfl_buf_str(&net)
+									   : NULL,
+				  r->peaks, page->arena, &of[n++]);
+	}
+	rfl_page_table(page, rfl_page_printf(page, "%s: %s", env, title),
+		       rfl_generation_table(of, n, false));
+}
+
+void rfl_report__generation(const struct rfl_report *r, struct rfl_page *page)
+{
+	const size_t n = r->repeats ? r->repeats->n : 0;
+	RFL_AUTO(texts) envs = { .arena = NULL };
+
+	for (size_t i = 0; i < n; i++)
+		if (rfl_step_caches(r->repeats->configs[i].row->mode))
+			(void)rfl_report__env(&envs, r->repeats->configs[i].row->env);
+	if (!has_generation(r))
+		return;
+	(void)HAVE_PEAKS(r, page);
+	for (size_t k = 0; k < envs.index.n; k++) {
+		const char *env = envs.index.rows[k];
+
+		put_generation(r, page, env, "decode", "steps that generate a token per sequence");
+		put_generation(r, page, env, "prefill",
+			       "prompts; the step is the time to the first token");
+	}
+	rfl_report__charts(r, page, "decode", 2, SIZE_MAX, "Tokens per second against the batch");
 }

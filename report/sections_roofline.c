@@ -151,7 +151,9 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 static void put_chart(const struct rfl_report *r, struct rfl_page *page, const char *kind,
 		      const char *env, const char *caption)
 {
-	const struct rfl_chart_input in = { .repeats = r->repeats, .runs = r->runs, .env = env };
+	const struct rfl_chart_input in = {
+		.repeats = r->repeats, .runs = r->runs, .ceilings = r->peaks, .env = env
+	};
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_chart *chart = NULL;
 

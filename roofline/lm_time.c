@@ -1,6 +1,10 @@
 /* lm_time.c - minimum times of a language model's steps. */
 #include "roofline/lm_time.h"
 
+#include <math.h>
+
+#include "base/text.h"
+
 const char *const rfl_lm_limit_names[] = { "compute", "vector", "memory", "link", NULL };
 
 double rfl_lm_time_sum(const struct rfl_lm_time *t)
@@ -101,4 +105,48 @@ int64_t rfl_lm_ridge_batch(const struct rfl_lm *lm, const struct rfl_lm_step *st
 	const int64_t below = rfl_lm_largest(RFL_LM_FIT_MAX, below_ridge, &s);
 
 	return below == RFL_LM_FIT_MAX ? 0 : below + 1;
+}
+
+enum rfl_rc rfl_lm_steps_of(const struct rfl_ledger_row *row, const char *net,
+			    const struct rfl_peaks *peaks, struct rfl_arena *arena,
+			    struct rfl_lm_steps *ret, struct rfl_err *err)
+{
+	const bool decode = rfl_text_same(row->mode, "decode");
+	struct rfl_lm_formats unused;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
+
+	ret->least_s = NAN;
+	if ((rc = rfl_lm_named(net ? net : row->model, arena, &ret->lm, &unused, err)))
+		return rc;
+	ret->run = (struct rfl_lm_run){
+		.lm = &ret->lm,
+		.step = { .batch = row->batch,
+			  .past = row->past > 0 ? row->past : 0,
+			  .tokens = decode || row->context_length < 1 ? 1 : row->context_length,
+			  .logits = 1,
+			  .decode = decode,
+			  .causal_half = true,
+			  .fusion = RFL_FUSION_FUSED,
+			  .formats = rfl_lm_formats_of(row->precision,
+						       rfl_text_same(row->weights, "int8")) },
+		.steps = decode && row->iters > 0 ? row->iters : 1,
+		.advance = 1,
+	};
+	if (peaks)
+		rc = rfl_attain_find(peaks, row->env, row->precision, RFL_FUSION_FUSED, &ret->roof,
+				     &why);
+	if (peaks && rc == RFL_OK)
+		ret->run.roof = &ret->roof;
+	rfl_lm_run(&ret->run);
+	if (rc)
+		return rfl_fail(err, RFL_EMISSING, 0, "%s", why.msg);
+	if (!peaks)
+		return RFL_OK;
+	ret->least_s = 0;
+	for (size_t i = 0; i < ret->run.count.n; i++)
+		ret->least_s +=
+			rfl_lm_time_sum(&ret->run.times[i]) * (double)ret->run.count.ops[i].layers;
+	ret->least_s /= (double)ret->run.steps;
+	return RFL_OK;
 }

@@ -11,6 +11,7 @@
 #define RFL_ROOFLINE_LM_TIME_H
 
 #include "complexity/lm.h"
+#include "ledger/ledger.h"
 #include "roofline/roofline.h"
 
 /** What limits an operation: enum rfl_limit, or the link. */
@@ -43,6 +44,27 @@ struct rfl_lm_run {
 };
 
 void rfl_lm_run(struct rfl_lm_run *run);
+
+/** The steps of a run of the ledger, in mode decode or prefill. */
+struct rfl_lm_steps {
+	struct rfl_lm lm;
+	struct rfl_attain_roof roof;
+	struct rfl_lm_run run;
+	double least_s; /**< the minimum time of a step, a mean; NaN: unknown */
+};
+
+/**
+ * Count the steps of a row, at the levels of 'complexity --phase', and their minimum time.
+ * @param net    its configuration file; NULL: the row names a model
+ * @param peaks  NULL: no times
+ * @param arena  owns the texts of the model
+ * @param ret    must not be moved afterwards
+ * @return RFL_OK; RFL_EMISSING: only the counts, because ceilings are unknown; those of
+ * rfl_lm_named()
+ */
+enum rfl_rc rfl_lm_steps_of(const struct rfl_ledger_row *row, const char *net,
+			    const struct rfl_peaks *peaks, struct rfl_arena *arena,
+			    struct rfl_lm_steps *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The smallest batch at which a step's FLOPs per byte reach the ridge point.
  * @param weights_only  count only the operations with matrices of weights

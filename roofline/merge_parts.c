@@ -252,7 +252,7 @@ static void copy_run(const struct rfl_point *step, struct rfl_point *p)
 		"env",         "model",          "precision", "batch",  "mode",
 		"layout",      "backend",        "data_mode", "engine", "device_name",
 		"threads",     "config_hash",    "variant",   "runs",   "peaks_hash",
-		"ledger_hash", "context_length",
+		"ledger_hash", "context_length", "past",
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++) {

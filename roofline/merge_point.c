@@ -262,6 +262,7 @@ static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, stru
 	}
 	p->batch = rfl_merge__batch(row);
 	p->context_length = row->context_length > 0 ? row->context_length : RFL_UNKNOWN;
+	p->past = row->past;
 	p->threads = row->threads;
 	p->runs = (int64_t)c->rate.n;
 	p->steps = 0;

@@ -96,7 +96,8 @@
 	X(REAL, peak_l1_gbps, "bandwidth ceiling of L1 in GB/s, if ai_l1 is known") \
 	X(TEXT, nearest, "ceiling that is lowest at the point: DRAM, L2, L1, compute or ridge") \
 	X(REAL, clock_hz, "clock of the profiled GPU") \
-	X(REAL, peak_clock_hz, "clock of the compute ceiling; of a data sheet, the boost clock")
+	X(REAL, peak_clock_hz, "clock of the compute ceiling; of a data sheet, the boost clock") \
+	X(INT, past, "tokens in the cache of a language model before the first step, in modes decode and prefill")
 /* clang-format on */
 
 #define RFL_POINT_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;

@@ -16,11 +16,11 @@
 
 #define OPT(kind, member, ...) RFL_OPT(struct rfl_plot_args, kind, member, __VA_ARGS__)
 
-const char *const rfl_plot_kinds[] = { "roofline",   "layers",  "kernels",  "hierarchical",
-				       "trajectory", "compare", "time",     "throughput",
-				       "memory",     "power",   "phases",   "scaling",
-				       "steps",      "loss",    "accuracy", "timeline",
-				       "bandwidth",  NULL };
+const char *const rfl_plot_kinds[] = { "roofline",   "layers",   "kernels",   "hierarchical",
+				       "trajectory", "compare",  "time",      "throughput",
+				       "memory",     "power",    "phases",    "scaling",
+				       "decode",     "cache",    "steps",     "loss",
+				       "accuracy",   "timeline", "bandwidth", NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
@@ -33,13 +33,15 @@ static const struct rfl_opt opts[] = {
 	OPT(CHOICE, kind, .name = "kind", .often = true, .meta = "KIND", .choices = rfl_plot_kinds,
 	    .def = "roofline",
 	    .help = "kind of figure: a roofline of steps, layers or kernels, one with the "
-		    "intensities of L1, L2 and DRAM (hierarchical), one with arrows along batches "
-		    "or context lengths (trajectory) or from earlier runs (compare), one of the "
+		    "intensities of L1, L2 and DRAM (hierarchical), one with arrows along batches, "
+		    "context lengths or caches (trajectory) or from earlier runs (compare), one of "
+		    "the "
 		    "times that bytes and FLOPs take at the ceilings (time), or a chart"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .often = true, .meta = "FILE",
 	    .project = "points", .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .often = true, .meta = "FILE", .project = "peaks",
-	    .help = "peaks file that 'roofline points' used; for bandwidth, the file to draw"),
+	    .help = "peaks file that 'roofline points' used; for bandwidth, the file to draw; for "
+		    "decode, the ceilings of the bounds"),
 	OPT(TEXT, against, .name = "against", .meta = "FILE",
 	    .help = "points of earlier runs, for compare"),
 	OPT(LIST, runs.metrics, .name = "metrics", .often = true, .meta = "FILE",
@@ -279,8 +281,8 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	const char *path = j->args->points;
 	struct rfl_opt_list known = { .n = 0 };
 
-	known.items = rfl_arena_array(j->arena, j->shown.n + j->peaks->nenvs + 1,
-				      sizeof(*known.items));
+	known.items =
+		rfl_arena_array(j->arena, j->shown.n + j->peaks->nenvs + 1, sizeof(*known.items));
 	for (size_t i = 0; i < j->shown.n; i++) {
 		const char *env = j->shown.points[i].env;
 
@@ -306,10 +308,11 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 			continue;
 		near = rfl_text_nearest(env, known.items);
 		if (has_roofs_alone(j, env))
-			return rfl_fail(err, RFL_ENOTFOUND, 0,
-					"--env: %s has no points for '%s'; to draw its roofs beside "
-					"other environments, use --layout grid or overlay",
-					path, env);
+			return rfl_fail(
+				err, RFL_ENOTFOUND, 0,
+				"--env: %s has no points for '%s'; to draw its roofs beside "
+				"other environments, use --layout grid or overlay",
+				path, env);
 		return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no points for '%s'%s%s%s%s",
 				path, env,
 				j->shown.n < j->points->n ? " that the filters select" : "",

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "plot/chart.h"
 
@@ -139,6 +141,7 @@ static enum rfl_rc draw_env(struct rfl_plot_outputs *all, const struct inputs *i
 		.repeats = in->repeats,
 		.runs = in->runs,
 		.peaks = in->peaks ? rfl_peaks_find(in->peaks, env) : NULL,
+		.ceilings = in->peaks,
 		.env = env,
 		.dir = in->args->steps,
 	};
@@ -151,6 +154,8 @@ static enum rfl_rc draw_env(struct rfl_plot_outputs *all, const struct inputs *i
 		return rc;
 	rc = rfl_chart_make(in->kind, &input, &c, missing);
 	if (rc == RFL_OK) {
+		if (c->warning)
+			rfl_log(RFL_LOG_WARN, "%s", c->warning);
 		if (in->args->title)
 			c->title = rfl_scene_printf(c->scene, "%s", in->args->title);
 		if (in->args->format.n > 1 || strcmp(in->args->format.items[0], "terminal") != 0)
@@ -175,6 +180,9 @@ enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_args *a, 
 	enum rfl_rc rc = in.kind->metric ? load_runs(&in, err) : load_peaks(&in, err);
 
 	if (rc)
+		return rc;
+	if (strcmp(in.kind->name, "decode") == 0 && rfl_file_exists(a->peaks) &&
+	    (rc = rfl_cli_load_peaks(a->peaks, &in.peaks, err)))
 		return rc;
 	if (in.repeats)
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&in.repeats->notes));

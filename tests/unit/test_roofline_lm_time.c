@@ -211,12 +211,67 @@ static void a_sheet_has_ceilings(void **state)
 	}
 }
 
+/* The steps of a row are those of its cache and its new tokens, and no more can be reached than
+ * what the bytes of the weights and of the cache allow. */
+static void the_steps_of_a_row(void **state)
+{
+	static const char text[] = "{\"lab\": {\"peak_gflops\": {\"bf16\": 100000}, "
+				   "\"peak_gbps\": 100}}";
+	const char *path = write_file(*state, "peaks.json", text);
+	struct rfl_ledger_row row = { .env = (char *)"lab",
+				      .model = (char *)"smollm2_135m",
+				      .precision = (char *)"bf16",
+				      .mode = (char *)"decode",
+				      .batch = 4,
+				      .context_length = 1,
+				      .past = 100,
+				      .iters = 3 };
+	struct rfl_lm_steps *steps = calloc(1, sizeof(*steps));
+	struct rfl_arena *arena = rfl_arena_new();
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_peaks *peaks = NULL;
+	double bytes, int8;
+
+	assert_non_null(steps);
+	assert_ok(rfl_peaks_load(path, &peaks, &err), &err);
+	/* 134.5 M parameters of 2 bytes, the embedding once; 30 layers that read 2 x 3 heads of 64
+	 * for 102 tokens (of 101, 102 and 103), and write those of one */
+	bytes = 134515008.0 * 2;
+	bytes += 4 * 30 * 2 * 3 * 64 * 2 * (102.0 + 1);
+	assert_ok(rfl_lm_steps_of(&row, NULL, peaks, arena, steps, &err), &err);
+	assert_int_equal(steps->run.steps, 3);
+	assert_true(steps->least_s > bytes / 100e9);
+	assert_close(steps->least_s, bytes / 100e9, 0.02); /* activations are few */
+	/* int8 halves the matrices of the layers, not the embedding of 28.3 M */
+	row.weights = (char *)"int8";
+	int8 = bytes - (134515008.0 - 49152 * 576);
+	assert_ok(rfl_lm_steps_of(&row, NULL, peaks, arena, steps, &err), &err);
+	assert_close(steps->least_s, int8 / 100e9, 0.03);
+	row.weights = NULL;
+	/* without ceilings, only counts */
+	assert_ok(rfl_lm_steps_of(&row, NULL, NULL, arena, steps, &err), &err);
+	assert_true(isnan(steps->least_s) && steps->run.count.n > 0);
+	row.env = (char *)"elsewhere";
+	assert_int_equal(rfl_lm_steps_of(&row, NULL, peaks, arena, steps, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "elsewhere"));
+	assert_true(isnan(steps->least_s) && steps->run.count.n > 0);
+	rfl_err_clear(&err);
+	row.model = (char *)"unknown_lm";
+	assert_int_equal(rfl_lm_steps_of(&row, NULL, peaks, arena, steps, &err), RFL_ENOTFOUND);
+	rfl_peaks_free(peaks);
+	rfl_arena_free(arena);
+	free(steps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates_of_the_table),     cmocka_unit_test(steps_add_up),
-		cmocka_unit_test(the_batch_at_the_ridge), cmocka_unit_test(a_link_takes_time),
+		cmocka_unit_test(rates_of_the_table),
+		cmocka_unit_test(steps_add_up),
+		cmocka_unit_test(the_batch_at_the_ridge),
+		cmocka_unit_test(a_link_takes_time),
 		cmocka_unit_test(a_sheet_has_ceilings),
+		cmocka_unit_test_setup_teardown(the_steps_of_a_row, tmpdir_make, tmpdir_remove),
 	};
 
 	return cmocka_run_group_tests(tests, load, unload);
