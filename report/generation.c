@@ -3,7 +3,6 @@
 #include "report/generation.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "complexity/lm.h"
