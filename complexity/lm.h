@@ -144,8 +144,8 @@ struct rfl_lm_formats {
 	struct rfl_lm_format head;
 };
 
-/** The formats of a run: everything in a precision, "fp32", "tf32", "fp16" or "bf16"; the matrices of
- * the layers in int8 with scales in that precision, if `int8`. */
+/** The formats of a run: everything in a precision, "fp32", "tf32", "fp16" or "bf16"; the matrices
+ * of the layers in int8 with scales in that precision, if `int8`. */
 struct rfl_lm_formats rfl_lm_formats_of(const char *precision, bool int8);
 
 /** Set the formats that are not set to their defaults. */

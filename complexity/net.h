@@ -123,8 +123,8 @@ struct rfl_matmul {
 	bool causal;
 };
 
-/** The inputs q, k, v are {.., heads, tokens, features}; the heads of k and v divide those of q, and
- * each serves as many consecutive ones. */
+/** The inputs q, k, v are {.., heads, tokens, features}; the heads of k and v divide those of q,
+ * and each serves as many consecutive ones. */
 struct rfl_sdpa {
 	bool causal;
 	double dropout;
@@ -204,8 +204,8 @@ struct rfl_node {
 		} gelu; /**< whether to use the tanh approximation */
 		struct {
 			double theta; /**< the base */
-			bool halves;  /**< pair feature i with i + features / 2, not adjacent ones */
-		} rope; /**< rotates pairs of features of {.., tokens, features} */
+			bool halves; /**< pair feature i with i + features / 2, not adjacent ones */
+		} rope;              /**< rotates pairs of features of {.., tokens, features} */
 		struct {
 			double probability;
 		} dropout; /**< also for stochastic depth */
@@ -249,9 +249,9 @@ struct rfl_net {
 	int64_t classes; /**< last dimension of the logits; the vocabulary of a language model */
 	int nblocks;     /**< repeated blocks; 0: nothing to checkpoint */
 	enum rfl_loss loss;
-	/** Of a network that another program wrote: the operations that are not supported, with their
-	 * numbers ("2 TopK"), which are not counted, so that it cannot run; and what the user should
-	 * know of it. NULL: nothing. */
+	/** Of a network that another program wrote: the operations that are not supported, with
+	 * their numbers ("2 TopK"), which are not counted, so that it cannot run; and what the user
+	 * should know of it. NULL: nothing. */
 	const char *uncounted, *caution;
 	bool named_by_file; /**< `model` is the name of its file, not part of its content */
 	struct rfl_arena *

@@ -33,7 +33,7 @@ struct rfl_work_query {
 	 * complexity/lm.h, or `net_file` a configuration. */
 	int64_t past, steps;
 	bool int8_weights;
-	const char *attention;       /**< one of rfl_attention_names; NULL: auto */
+	const char *attention;                    /**< one of rfl_attention_names; NULL: auto */
 	enum rfl_fused_attention fused_attention; /**< of the engine that ran it */
 	bool planned;                             /**< run by the planned engine */
 	bool grad_clip; /**< the gradients are clipped before the update */

@@ -56,8 +56,8 @@ struct rfl_engine_config {
 	 * parameters have no gradients. */
 	double auxiliary_weight;
 	bool score; /**< every forward adds to the sums that score() returns */
-	/** Tokens of each sequence for which there is a cache of keys and values, filled with random
-	 * numbers at first; 0: none. With it, only generate() runs, in evaluation mode, and
+	/** Tokens of each sequence for which there is a cache of keys and values, filled with
+	 * random numbers at first; 0: none. With it, only generate() runs, in evaluation mode, and
 	 * parameters and cache are stored in the precision. */
 	int64_t cache_tokens;
 	/** With a cache: the weights of the linear layers in blocks are stored as 8-bit integers,

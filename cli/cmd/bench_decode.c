@@ -169,7 +169,8 @@ static enum rfl_rc put(struct rfl_cli *cli, const struct decode_args *a, const s
 	rfl_table_finish(rfl_generation_table(rows, n, !people), (enum rfl_format)a->format, &out);
 	rc = rfl_cli_deliver(cli, a->output, (enum rfl_format)a->format, &out, "table", err);
 	if (rc == RFL_OK && ok == 0)
-		return rfl_fail(err, RFL_EFAILED, 0, "no run is ok (%zu in all); the table has the reasons", n);
+		return rfl_fail(err, RFL_EFAILED, 0,
+				"no run is ok (%zu in all); the table has the reasons", n);
 	return rc;
 }
 

@@ -34,8 +34,8 @@ static void a_link_comes_before_the_environment(void **state)
 	assert_non_null(strstr(found, "/lib/python3.12/site-packages/torch/lib"));
 	put(state, "elsewhere/torch/lib/libtorch_cpu.so", "");
 	put(state, "lib/roofline/engine.so", "");
-	assert_int_equal(
-		symlink("../../elsewhere/torch", tmp_path(*state, "lib/roofline/torch")), 0);
+	assert_int_equal(symlink("../../elsewhere/torch", tmp_path(*state, "lib/roofline/torch")),
+			 0);
 	found = rfl_torch_beside(arena, rfl_arena_printf(arena, "%storch-2.11/x.so", plugins));
 	assert_non_null(found);
 	assert_non_null(strstr(found, "/lib/roofline/torch/lib"));
@@ -75,11 +75,10 @@ static void only_plugins_of_a_version_load_libraries(void **state)
 	put(state, libraries, "not a library");
 	assert_ok(rfl_torch_load(tmp_path(*state, RFL_PLUGINDIR "/engine_torch-1.13-cpu.so"), &err),
 		  &err);
-	assert_int_equal(
-		rfl_torch_load(tmp_path(*state,
-					RFL_PLUGINDIR "/torch-2.11/engine_torch-2.11-cpu.so"),
-			       &err),
-		RFL_EUNAVAILABLE);
+	assert_int_equal(rfl_torch_load(tmp_path(*state, RFL_PLUGINDIR
+						 "/torch-2.11/engine_torch-2.11-cpu.so"),
+					&err),
+			 RFL_EUNAVAILABLE);
 	assert_non_null(strstr(err.msg, libraries));
 }
 

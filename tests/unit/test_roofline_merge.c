@@ -431,7 +431,7 @@ static void empty_columns_are_refused(void **state)
 	assert_int_equal(merge(f), RFL_EINVAL);
 	assert_says(&f->err,
 		    "metrics.csv:2: mode 'backwards' is not valid; use train, fwd_bwd, fwd, "
-				"decode or prefill");
+		    "decode or prefill");
 	set(&row->mode, "train");
 	set(&row->optimizer, "lion");
 	assert_int_equal(merge(f), RFL_EINVAL);
