@@ -28,6 +28,7 @@ lib=$work/lib # glibc's symbols, and what links against them
 version=$(sed -n 's/^project(roofline VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
+export CCACHE_DISABLE=1 # objects of another build would be equal, but not to the byte
 mkdir -p "$work" "$out"
 # shellcheck disable=SC2086 # versions are separate words
 span=$(printf '%s\n' $torch | sort -V | sed 's/\.[0-9]*$//' | sed -n '1p;$p' | uniq | paste -sd- | sed 's/-/ to /')
