@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 . cmake/packages.sh
 
 torch="2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0"
-cuda=$torch
+cuda="2.4.1 2.11.0"
 while [ $# -gt 0 ]; do
   case $1 in
     --torch) torch=$2 cuda=; shift 2 ;;
@@ -28,6 +28,7 @@ lib=$work/lib # glibc's symbols, and what links against them
 version=$(sed -n 's/^project(roofline VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
+export CCACHE_DISABLE=1 # objects of another build would be equal, but not to the byte
 mkdir -p "$work" "$out"
 # shellcheck disable=SC2086 # versions are separate words
 span=$(printf '%s\n' $torch | sort -V | sed 's/\.[0-9]*$//' | sed -n '1p;$p' | uniq | paste -sd- | sed 's/-/ to /')
@@ -73,9 +74,9 @@ static() {
   rm -rf "$work/src" "$prefix"
   mkdir -p "$work/src/lists/partial" "$prefix/pkgconfig"
   cd "$work/src"
-  sed -n 's/^URIs: */deb-src [signed-by=\/usr\/share\/keyrings\/debian-archive-keyring.gpg] /p; s/^deb /deb-src /p' \
-    /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1 |
-    sed '/bookworm/!s/$/ bookworm main/' >sources.list
+  { cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null || :; } |
+    sed -n 's|^URIs: *|deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] |p; s|^deb |deb-src |p' |
+    sed -n '1{/bookworm/!s/$/ bookworm main/;p}' >sources.list
   apt-get "${apt[@]}" update -qq
   apt-get "${apt[@]}" source -qq --only-source harfbuzz pango1.0 hwloc
   export CFLAGS="-O2 -fPIC" CXXFLAGS="-O2 -fPIC" PATH="$work/tools/bin:$PATH"

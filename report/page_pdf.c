@@ -722,8 +722,15 @@ static PangoContext *fonts_open(const char *dir)
 	PangoFontMap *map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
 	PangoContext *context;
 
-	if (!rfl_file_exists("/etc/fonts/fonts.conf")) /* fontconfig would print an error */
-		(void)FcConfigSetCurrent(FcConfigCreate());
+	if (!rfl_file_exists("/etc/fonts/fonts.conf")) { /* fontconfig would print errors */
+		static const FcChar8 minimal[] = "<fontconfig><cachedir prefix=\"xdg\">fontconfig"
+						 "</cachedir></fontconfig>";
+		FcConfig *config = FcConfigCreate();
+
+		(void)FcConfigParseAndLoadFromMemory(config, minimal, FcFalse);
+		(void)FcConfigSetCurrent(config);
+		FcConfigDestroy(config); /* fontconfig has a reference */
+	}
 	if (dir)
 		(void)FcConfigAppFontAddDir(NULL, (const FcChar8 *)dir);
 	pango_fc_font_map_config_changed(PANGO_FC_FONT_MAP(map));
