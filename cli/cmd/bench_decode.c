@@ -2,13 +2,12 @@
  * bench_decode.c - roofline bench decode: language models that generate, over models, batches and
  * caches. A run matrix in memory: every cell is a run of the ledger.
  */
-#include "cli/cmd/matrix.h"
+#include "cli/cmd/bench.h"
 
 #include <string.h>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/cmd/run_config.h"
 #include "cli/inputs.h"
 #include "cli/inventory.h"
 #include "report/generation.h"
@@ -19,6 +18,7 @@ struct decode_args {
 	int64_t warmup, iters, repeats, threads;
 	const char *env, *engine, *peaks, *output;
 	int backend, format;
+	bool format_given;
 	struct rfl_matrix_execution how;
 };
 
@@ -37,7 +37,7 @@ static const struct rfl_opt decode_opts[] = {
 	  .choices = rfl_precision_names, .def = "bf16",
 	  .help = "types of weights, activations and cache"),
 	D(LIST, weights, .name = "weights", .often = true, .meta = "FORMAT",
-	  .choices = rfl_run_weights_names, .def = "precision",
+	  .choices = rfl_run_weights_names, .def = "plain",
 	  .help = "how the weights of the layers are stored"),
 	D(INT, warmup, .name = "warmup-iters", .meta = "N", .def = "3", .min = 0, .max = 1000000,
 	  .help = "number of steps before the measured ones"),
@@ -58,8 +58,10 @@ static const struct rfl_opt decode_opts[] = {
 	D(FLAG, how.retry_failed, RFL_MATRIX_RETRY_FAILED),
 	D(FLAG, how.share_device, RFL_MATRIX_SHARE_DEVICE),
 	D(FLAG, how.dry_run, RFL_MATRIX_DRY_RUN),
-	D(TEXT, output, RFL_OPT_OUTPUT, .help = "file for the table; default: standard output"),
-	D(CHOICE, format, RFL_OPT_FORMAT),
+	D(TEXT, output, RFL_OPT_OUTPUT,
+	  .help = "file for the table; without --format, the suffix .md, .csv or .json selects the "
+		  "format; default: standard output"),
+	D(CHOICE, format, .given = offsetof(struct decode_args, format_given), RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
 
@@ -99,10 +101,6 @@ static enum rfl_rc make_matrix(const struct decode_args *a, const char *env,
 			       struct rfl_matrix **ret, struct rfl_err *err)
 {
 	json_t *envs = json_array();
-	json_auto_t *root =
-		json_pack("{s:s, s:s, s:I, s:o}", "schema", "roofline.matrix/1", "name", "bench",
-			  "repeats", (json_int_t)a->repeats, "environments", envs);
-	RFL_AUTO(buf) text = { .len = 0 };
 
 	for (size_t w = 0; w < a->weights.n; w++) {
 		for (size_t i = 0; i < a->prompts.n; i++)
@@ -110,42 +108,16 @@ static enum rfl_rc make_matrix(const struct decode_args *a, const char *env,
 		for (size_t i = 0; i < a->pasts.n; i++)
 			add(a, env, a->weights.items[w], a->pasts.items[i], 0, envs);
 	}
-	rfl_json_write(&text, root);
-	if (rfl_buf_check(&text, "bench decode", err))
-		return RFL_EOVERFLOW;
-	return rfl_matrix_parse(rfl_buf_str(&text), text.len, "bench decode", ret, err);
+	return rfl_bench_matrix("bench decode", a->repeats, envs, ret, err);
 }
 
-/* Execute what is missing in the ledger. An option that 'roofline run' rejects is reported as
- * there.
- */
-static enum rfl_rc execute(struct rfl_cli *cli, const struct decode_args *a, struct rfl_matrix *m,
-			   struct rfl_err *err)
-{
-	struct rfl_matrix_execution how = a->how;
-	struct rfl_matrix_pick pick = { .m = m, .n = m->ncells * (size_t)m->repeats };
-	struct rfl_run_config config;
-	enum rfl_rc rc = RFL_OK;
-
-	how.shuffle = -1;
-	how.quiet = true;
-	for (size_t i = 0; i < m->ncells && rc == RFL_OK; i++)
-		rc = rfl_cli_matrix_config(cli, &m->cells[i], NULL, &config, err);
-	if (rc)
-		return rc;
-	pick.runs = rfl_arena_array(cli->arena, pick.n, sizeof(*pick.runs));
-	for (size_t i = 0; i < pick.n; i++)
-		pick.runs[i] = i;
-	return rfl_cli_matrix_execute(cli, &pick, &how, err);
-}
-
-static enum rfl_rc put(struct rfl_cli *cli, const struct decode_args *a, const struct rfl_matrix *m,
-		       const struct rfl_peaks *peaks, struct rfl_err *err)
+static enum rfl_rc put(struct rfl_cli *cli, const struct decode_args *a, enum rfl_format format,
+		       const struct rfl_matrix *m, const struct rfl_peaks *peaks,
+		       struct rfl_err *err)
 {
 	struct rfl_generation *rows = rfl_arena_array(cli->arena, m->ncells, sizeof(*rows));
 	const struct rfl_ledger_row **of =
 		rfl_arena_array(cli->arena, (size_t)m->repeats, sizeof(struct rfl_ledger_row *));
-	const bool people = rfl_format_for_people((enum rfl_format)a->format);
 	RFL_AUTO(matrix_view) view = { .ledger = NULL };
 	RFL_AUTO(buf) out = { .len = 0 };
 	size_t n = 0, ok = 0;
@@ -166,8 +138,9 @@ static enum rfl_rc put(struct rfl_cli *cli, const struct decode_args *a, const s
 		return rc;
 	if (n == 0)
 		return rfl_fail(err, RFL_EFAILED, 0, "no run was started");
-	rfl_table_finish(rfl_generation_table(rows, n, !people), (enum rfl_format)a->format, &out);
-	rc = rfl_cli_deliver(cli, a->output, (enum rfl_format)a->format, &out, "table", err);
+	rfl_table_finish(rfl_generation_table(rows, n, !rfl_format_for_people(format)), format,
+			 &out);
+	rc = rfl_cli_deliver(cli, a->output, format, &out, "table", err);
 	if (rc == RFL_OK && ok == 0)
 		return rfl_fail(err, RFL_EFAILED, 0,
 				"no run is ok (%zu in all); the table has the reasons", n);
@@ -180,16 +153,20 @@ static enum rfl_rc run_decode(struct rfl_cli *cli, const void *args, struct rfl_
 	const char *device = rfl_run_device_choices[a->backend], *env;
 	RFL_AUTOPTR(matrix) m = NULL;
 	RFL_AUTOPTR(peaks) peaks = NULL;
+	enum rfl_format format = RFL_FORMAT_TABLE;
 	enum rfl_rc rc;
 
-	if ((a->env && (rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err))) ||
+	if ((rc = rfl_bench_output(a->output, a->format, a->format_given, !a->how.dry_run, &format,
+				   err)) ||
+	    (a->env && (rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err))) ||
 	    (!a->backend && (rc = rfl_cli_auto_device(cli, a->engine, &device, err))) ||
 	    (a->peaks && (rc = rfl_cli_load_peaks(a->peaks, &peaks, err))))
 		return rc;
 	env = a->env ? a->env : device;
-	if ((rc = make_matrix(a, env, &m, err)) || (rc = execute(cli, a, m, err)) || a->how.dry_run)
+	if ((rc = make_matrix(a, env, &m, err)) || (rc = rfl_bench_execute(cli, m, &a->how, err)) ||
+	    a->how.dry_run)
 		return rc;
-	return put(cli, a, m, peaks, err);
+	return put(cli, a, format, m, peaks, err);
 }
 
 const struct rfl_cmd rfl_cmd_bench_decode = {
@@ -202,10 +179,9 @@ const struct rfl_cmd rfl_cmd_bench_decode = {
 		"not change the time. Each combination is a run of the ledger, in the modes decode "
 		"and prefill: 'points', 'plot' and 'report' use them, and repeating the command "
 		"runs only what is missing.",
-	.example =
-		"roofline bench decode --models smollm2_135m --batch-size 1 16\n"
-		"roofline bench decode --models llama3.2_1b --precision bf16 --weights precision "
-		"int8 --prompt 512",
+	.example = "roofline bench decode --models smollm2_135m --batch-size 1 16\n"
+		   "roofline bench decode --models llama3.2_1b --precision bf16 --weights plain "
+		   "int8 --prompt 512",
 	.opts = decode_opts,
 	.args_size = sizeof(struct decode_args),
 	.run = run_decode,

@@ -3,12 +3,11 @@
  * without heads. A sweep is a run matrix in memory: every cell is a run of the ledger, and the rows
  * of the table are read back from there.
  */
-#include "cli/cmd/matrix.h"
+#include "cli/cmd/bench.h"
 
 #include <stdio.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -105,41 +104,6 @@ struct job {
 	size_t *row_of; /* for each cell of the matrix: its row */
 };
 
-/* ---- the output, which is checked before the runs ---- */
-
-static enum rfl_rc check_output(const char *path, struct rfl_err *err)
-{
-	struct stat st;
-	enum rfl_rc rc;
-
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return RFL_OK; /* a device or pipe */
-	if ((rc = rfl_file_check_use(path, RFL_FILE_REPLACED, err)))
-		rfl_err_prefix(err, "--output");
-	return rc;
-}
-
-/* The format of the table: --format, else by the suffix of --output. */
-static enum rfl_rc find_format(const struct sweep_args *a, enum rfl_format *ret,
-			       struct rfl_err *err)
-{
-	const char *dot = a->output ? strrchr(rfl_path_base(a->output), '.') : NULL;
-	int format = 0;
-
-	*ret = (enum rfl_format)a->format;
-	if (!dot || a->format_given || strcmp(dot, ".txt") == 0)
-		return RFL_OK;
-	while (rfl_format_names[format] && strcmp(dot + 1, rfl_format_names[format]) != 0)
-		format++;
-	*ret = (enum rfl_format)format;
-	if (rfl_format_names[format])
-		return RFL_OK;
-	return rfl_usage(err,
-			 "--output: '%s' has an unknown suffix; use .md, .csv, .json or .txt, or "
-			 "add --format",
-			 a->output);
-}
-
 /* ---- the rows, and what is known of them before they run ---- */
 
 static void add_row(struct job *j, int64_t warmup, bool graph, const char *precision,
@@ -226,10 +190,6 @@ static json_t *options_of(const struct job *j, const struct rfl_sweep_row *r)
 static enum rfl_rc make_matrix(struct job *j, struct rfl_matrix **ret, struct rfl_err *err)
 {
 	json_t *envs = json_array();
-	json_auto_t *root =
-		json_pack("{s:s, s:s, s:I, s:o}", "schema", "roofline.matrix/1", "name", "bench",
-			  "repeats", (json_int_t)j->a->repeats, "environments", envs);
-	RFL_AUTO(buf) text = { .len = 0 };
 	size_t n = 0;
 
 	j->row_of = rfl_arena_array(j->cli->arena, j->s->n, sizeof(*j->row_of));
@@ -245,33 +205,11 @@ static enum rfl_rc make_matrix(struct job *j, struct rfl_matrix **ret, struct rf
 					(json_int_t)r->batch, "options", options_of(j, r)));
 		j->row_of[n++] = i;
 	}
-	if (n == 0)
+	if (n == 0) {
+		json_decref(envs);
 		return RFL_OK;
-	rfl_json_write(&text, root);
-	if (rfl_buf_check(&text, j->plan->name, err))
-		return RFL_EOVERFLOW;
-	return rfl_matrix_parse(rfl_buf_str(&text), text.len, j->plan->name, ret, err);
-}
-
-/* Execute all runs. An option that 'roofline run' rejects is reported as there. */
-static enum rfl_rc execute(struct job *j, struct rfl_matrix *m, struct rfl_err *err)
-{
-	struct rfl_matrix_execution how = j->a->how;
-	struct rfl_matrix_pick pick = { .m = m, .n = m->ncells * (size_t)m->repeats };
-	struct rfl_run_config config;
-	enum rfl_rc rc;
-
-	how.shuffle = -1;
-	how.quiet = true;
-	for (size_t i = 0; i < m->ncells; i++) {
-		if ((rc = rfl_cli_matrix_config(j->cli, &m->cells[i], NULL, &config, err)))
-			return rc;
-		j->s->rows[j->row_of[i]].cell = rfl_arena_strdup(j->s->arena, m->cells[i].id);
 	}
-	pick.runs = rfl_arena_array(j->cli->arena, pick.n, sizeof(*pick.runs));
-	for (size_t i = 0; i < pick.n; i++)
-		pick.runs[i] = i;
-	return rfl_cli_matrix_execute(j->cli, &pick, &how, err);
+	return rfl_bench_matrix(j->plan->name, j->a->repeats, envs, ret, err);
 }
 
 /* Fill in a row from the runs of its cell. */
@@ -343,8 +281,8 @@ static enum rfl_rc sweep(struct rfl_cli *cli, const struct sweep_plan *plan,
 	enum rfl_rc rc;
 
 	j.device = rfl_run_device_choices[j.a->backend];
-	if ((rc = find_format(j.a, &format, err)) ||
-	    (j.a->output && !j.a->how.dry_run && (rc = check_output(j.a->output, err))) ||
+	if ((rc = rfl_bench_output(j.a->output, j.a->format, j.a->format_given, !j.a->how.dry_run,
+				   &format, err)) ||
 	    (j.a->env && (rc = rfl_text_check_env_name("--env", j.a->env, RFL_EUSAGE, err))) ||
 	    (!j.a->backend && (rc = rfl_cli_auto_device(cli, j.a->engine, &j.device, err))) ||
 	    (j.a->peaks && (rc = rfl_cli_load_peaks(j.a->peaks, &peaks, err))))
@@ -353,12 +291,14 @@ static enum rfl_rc sweep(struct rfl_cli *cli, const struct sweep_plan *plan,
 	add_rows(&j);
 	for (size_t i = 0; i < s.n; i++)
 		rfl_sweep_count(&s, &s.rows[i], NULL, strcmp(j.device, "cuda") == 0);
-	if ((rc = make_matrix(&j, &m, err)) || (m && (rc = execute(&j, m, err))) ||
-	    j.a->how.dry_run ||
+	if ((rc = make_matrix(&j, &m, err)) ||
+	    (m && (rc = rfl_bench_execute(cli, m, &j.a->how, err))) || j.a->how.dry_run ||
 	    (m && (rc = rfl_cli_matrix_view_rows(m, j.a->how.log_dir, &view, err))))
 		return rc;
-	for (size_t i = 0; m && i < m->ncells; i++)
+	for (size_t i = 0; m && i < m->ncells; i++) {
+		s.rows[j.row_of[i]].cell = rfl_arena_strdup(s.arena, m->cells[i].id);
 		collect(&j, m, i, &view);
+	}
 	/* the names in the ledger: cs336_small, not S */
 	for (size_t i = 0; i < s.n; i++)
 		if (rfl_zoo_find(s.rows[i].model, &model, NULL) == RFL_OK &&
