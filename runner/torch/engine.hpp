@@ -493,6 +493,9 @@ void make_cache(rfl_engine &e);
 // features}.
 at::Tensor attend(const rfl_engine &e, const rfl_node &node, const at::Tensor &q,
 		  const at::Tensor &k, const at::Tensor &v);
+// Which keys, from `first` on, each of the tokens after `past` sees. @param window  0: all
+at::Tensor visible(int64_t first, int64_t past, int64_t tokens, int64_t window,
+		   const at::Tensor &like);
 // Keys or values, repeated for each query head.
 at::Tensor repeat_heads(const at::Tensor &x, int64_t heads);
 // softmax(q k^T / sqrt(features)) v; the mask is true where a query sees a key.

@@ -47,9 +47,8 @@ at::Tensor rfl_torch::repeat_heads(const at::Tensor &x, int64_t heads)
 	return x.size(-3) == heads ? x : at::repeat_interleave(x, heads / x.size(-3), -3);
 }
 
-/* Which of the keys from `first` on each of the tokens after `past` sees. */
-static at::Tensor visible(int64_t first, int64_t past, int64_t tokens, int64_t window,
-			  const at::Tensor &like)
+at::Tensor rfl_torch::visible(int64_t first, int64_t past, int64_t tokens, int64_t window,
+			      const at::Tensor &like)
 {
 	const auto options = at::TensorOptions(at::kLong).device(like.device());
 	const at::Tensor keys = at::arange(first, past + tokens, options).unsqueeze(0);

@@ -184,15 +184,21 @@ at::Tensor sdpa(const call &c)
 	const struct rfl_sdpa &a = c.node.attr.sdpa;
 	const double dropout = c.drops() ? a.dropout : 0;
 	const at::Tensor &q = c.in(0);
+	optional_tensor mask; // of a window; alone, causal is faster
 
 	if (c.e.caches())
 		return attend(c.e, c.node, q, c.in(1), c.in(2));
+	if (a.window && a.window < q.size(-2))
+		mask = visible(0, 0, q.size(-2), a.window, q);
+
+	const bool causal = a.causal && !mask;
+
 	if (q.dim() == 3 && TORCH_AT_LEAST(2, 0)) // the fused kernels require heads
 		return fused_attention(q.unsqueeze(1), c.in(1).unsqueeze(1), c.in(2).unsqueeze(1),
-				       {}, dropout, a.causal)
+				       mask, dropout, causal)
 			.squeeze(1);
 	return fused_attention(q, repeat_heads(c.in(1), q.size(-3)),
-			       repeat_heads(c.in(2), q.size(-3)), {}, dropout, a.causal);
+			       repeat_heads(c.in(2), q.size(-3)), mask, dropout, causal);
 }
 
 // ------------------------------------------------------------------ elementwise

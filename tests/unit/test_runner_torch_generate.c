@@ -1,7 +1,7 @@
 /*
  * test_runner_torch_generate.c - language models with a cache: the greedy tokens and logits of
  * transformers (tests/data/lm/greedy.json), token by token and in larger pieces; 16-bit and 8-bit
- * weights; and what is refused.
+ * weights; what is refused; and windows and shared heads without a cache.
  */
 #include "tests/unit/torch_rig.h"
 
@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "complexity/lm.h"
+#include "complexity/zoo/blocks.h"
 
 enum { SEQUENCES = 3, PROMPT = 7, NEW = 12, VOCAB = 211, GOT = 8 };
 
@@ -283,12 +284,98 @@ static void refused(void **state)
 	rfl_arena_free(g.arena);
 }
 
+/* ---- without a cache ---- */
+
+enum { TOKENS = 6, HEADS = 2, WIDTH = 4, WINDOW = 3 };
+
+/* q {tokens, heads x width}; k and v are the first `width` features of such sequences: one head,
+ * which both of q's share. */
+static struct rfl_net *grouped_net(void)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("grouped", "test");
+	struct rfl_net *ret = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	int x[3];
+
+	for (int i = 0; i < 3; i++)
+		x[i] = rfl_net_sequence(b,
+					i == 0   ? "q"
+					: i == 1 ? "k"
+						 : "v",
+					TOKENS, HEADS * WIDTH);
+	for (int i = 0; i < 3; i++) {
+		if (i > 0)
+			x[i] = rfl_chain(b, x[i], SLICE(1, 0, WIDTH, 1));
+		x[i] = rfl_zoo_split_heads(b, x[i], i ? 1 : HEADS);
+	}
+	x[0] = rfl_net_append(
+		b,
+		&(const struct rfl_node){ .op = RFL_OP_SDPA,
+					  .ninputs = 3,
+					  .input = x,
+					  .attr.sdpa = { .causal = true, .window = WINDOW } },
+		NULL);
+	b->loss = RFL_LOSS_MEAN;
+	assert_ok(rfl_net_finish(b, rfl_zoo_merge_heads(b, x[0], false), &ret, &err), &err);
+	return ret;
+}
+
+static enum rfl_rc keep_last(int node, const float *values, int64_t numel, void *ctx,
+			     struct rfl_err *err)
+{
+	(void)err;
+	if (node == net->output)
+		memcpy(ctx, values, (size_t)numel * sizeof(*values));
+	return RFL_OK;
+}
+
+/* A query sees its own key and the two before it, and two heads share one. */
+static void windows_and_groups(void **state)
+{
+	enum { SIZE = TOKENS * HEADS * WIDTH };
+	float in[3][SIZE], out[SIZE];
+	const struct rfl_batch batch = { .n = 1, .images = in[0], .labels = no_labels };
+	struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_engine *e;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		rfl_fill_values((struct rfl_fill_rule){ .scale = 1 }, (uint32_t)i, 0, SIZE, in[i]);
+	rfl_net_free(net);
+	net = grouped_net();
+	e = open_with(&config);
+	assert_ok(ops->set_mode(e, RFL_ENGINE_EVAL, &err), &err);
+	assert_ok(ops->forward_traced(e, &batch, keep_last, out, &err), &err);
+	ops->close(e);
+	for (int t = 0; t < TOKENS; t++)
+		for (int h = 0; h < HEADS; h++) {
+			double want[WIDTH] = { 0 }, sum = 0;
+
+			for (int s = t < WINDOW ? 0 : t - WINDOW + 1; s <= t; s++) {
+				double score = 0;
+
+				for (int i = 0; i < WIDTH; i++)
+					score += (double)in[0][(t * HEADS + h) * WIDTH + i] *
+						 in[1][s * HEADS * WIDTH + i];
+				score = exp(score / sqrt(WIDTH));
+				sum += score;
+				for (int i = 0; i < WIDTH; i++)
+					want[i] += score * in[2][s * HEADS * WIDTH + i];
+			}
+			for (int i = 0; i < WIDTH; i++)
+				assert_true(fabs(out[(t * HEADS + h) * WIDTH + i] - want[i] / sum) <
+					    1e-6);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(tokens_of_transformers, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(int8_weights, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(refused, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test(windows_and_groups),
 	};
 
 	return run_with_torch(tests, RFL_ARRAY_LEN(tests));
