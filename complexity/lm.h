@@ -110,7 +110,7 @@ enum rfl_rc rfl_lm_check(const struct rfl_lm *lm, struct rfl_err *err) RFL_WARN_
 /**
  * Build the network of a step that passes `tokens` new tokens of each sequence through the model,
  * and returns the logits of the last one, {1, vocab}. It has no past: an engine with a cache adds
- * it. Its parameters are those of the model; their order is that of execution.
+ * it. It has the model's parameters, in the order of execution.
  * @param ret  set on success only; release with rfl_net_free()
  * @return RFL_OK; RFL_EUNSUPPORTED: experts, latent attention or sinks; RFL_EINVAL
  */
@@ -144,10 +144,6 @@ struct rfl_lm_formats {
 	struct rfl_lm_format head;
 };
 
-/** The formats of a run: everything in a precision, "fp32", "tf32", "fp16" or "bf16"; the matrices
- * of the layers in int8 with scales in that precision, if `int8`. */
-struct rfl_lm_formats rfl_lm_formats_of(const char *precision, bool int8);
-
 /** Set the formats that are not set to their defaults. */
 void rfl_lm_formats_fill(struct rfl_lm_formats *f);
 
@@ -162,7 +158,7 @@ enum rfl_rc rfl_lm_load(const char *path, struct rfl_arena *arena, struct rfl_lm
 
 /** Load a configuration if `name` is one, else find a model of the table.
  * @param arena  owns the texts
- * @return those of rfl_lm_load() and rfl_lms_find() */
+ * @return as rfl_lm_load() and rfl_lms_find() */
 enum rfl_rc rfl_lm_named(const char *name, struct rfl_arena *arena, struct rfl_lm *ret,
 			 struct rfl_lm_formats *formats, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -181,6 +177,14 @@ struct rfl_lm_step {
 	int64_t tensor, pipeline;      /**< devices that share each layer, stages; 0: 1 */
 	struct rfl_lm_formats formats; /**< all set */
 };
+
+/**
+ * The step that an engine with a cache runs: logits of the last token, only the pairs that are not
+ * masked, fused; everything in a precision ("fp32", "tf32", "fp16" or "bf16").
+ * @param int8  whether the matrices of the layers are int8, with scales in the precision
+ */
+struct rfl_lm_step rfl_lm_step_of(const char *precision, bool int8, int64_t batch, int64_t past,
+				  int64_t tokens);
 
 enum rfl_lm_bytes {
 	RFL_LM_WEIGHTS,

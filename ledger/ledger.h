@@ -164,7 +164,7 @@
 	X(REAL, eps, "eps of adam and adamw") \
 	X(INT, bucket_bytes, "size of the buckets in which several processes exchange gradients") \
 	X(INT, past, "tokens in the cache of a language model before the first step, in modes decode and prefill") \
-	X(TEXT, weights, "format of the weights in these modes; empty: the precision") \
+	X(TEXT, weights, "how the weights of the layers are stored in these modes: plain (in the precision) or int8") \
 	X(REAL, linear_ms, "time of linear layers in a step with a cache, from steps after the window") \
 	X(REAL, attention_ms, "time of attention and cache in such a step") \
 	X(REAL, other_ms, "time of all other operations in such a step") \

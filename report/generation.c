@@ -104,7 +104,9 @@ void rfl_generation_of(const struct rfl_ledger_row *const *rows, size_t n, const
 		.model = rfl_arena_strdup(arena, last->model),
 		.mode = rfl_arena_strdup(arena, last->mode),
 		.precision = rfl_arena_strdup(arena, last->precision),
-		.weights = rfl_arena_strdup(arena, last->weights ? last->weights : last->precision),
+		.weights = rfl_arena_strdup(arena, rfl_text_same(last->weights, "int8")
+							   ? last->weights
+							   : last->precision),
 		.batch = last->batch,
 		.past = last->past,
 		.tokens = last->context_length,

@@ -121,15 +121,8 @@ enum rfl_rc rfl_lm_steps_of(const struct rfl_ledger_row *row, const char *net,
 		return rc;
 	ret->run = (struct rfl_lm_run){
 		.lm = &ret->lm,
-		.step = { .batch = row->batch,
-			  .past = row->past > 0 ? row->past : 0,
-			  .tokens = decode || row->context_length < 1 ? 1 : row->context_length,
-			  .logits = 1,
-			  .decode = decode,
-			  .causal_half = true,
-			  .fusion = RFL_FUSION_FUSED,
-			  .formats = rfl_lm_formats_of(row->precision,
-						       rfl_text_same(row->weights, "int8")) },
+		.step = rfl_lm_step_of(row->precision, rfl_text_same(row->weights, "int8"),
+				       row->batch, row->past, row->context_length),
 		.steps = decode && row->iters > 0 ? row->iters : 1,
 		.advance = 1,
 	};

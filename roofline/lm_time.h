@@ -59,7 +59,7 @@ struct rfl_lm_steps {
  * @param peaks  NULL: no times
  * @param arena  owns the texts of the model
  * @param ret    must not be moved afterwards
- * @return RFL_OK; RFL_EMISSING: only the counts, because ceilings are unknown; those of
+ * @return RFL_OK; RFL_EMISSING: only the counts, because ceilings are unknown; as
  * rfl_lm_named()
  */
 enum rfl_rc rfl_lm_steps_of(const struct rfl_ledger_row *row, const char *net,

@@ -488,15 +488,8 @@ static enum rfl_rc count_cached(const struct rfl_work_query *q, struct rfl_work 
 				struct rfl_err *err)
 {
 	const bool decode = strcmp(q->mode, "decode") == 0;
-	struct rfl_lm_step step = {
-		.batch = q->batch,
-		.past = q->past > 0 ? q->past : 0,
-		.tokens = decode || q->context_length < 1 ? 1 : q->context_length,
-		.logits = 1,
-		.decode = decode,
-		.causal_half = true,
-		.formats = rfl_lm_formats_of(q->precision, q->int8_weights),
-	};
+	struct rfl_lm_step step =
+		rfl_lm_step_of(q->precision, q->int8_weights, q->batch, q->past, q->context_length);
 	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_lm_formats unused;
 	struct rfl_err why = RFL_ERR_INIT;

@@ -23,6 +23,8 @@ enum rfl_run_mode {
 
 /** Whether a language model runs with a cache, in decode and prefill. */
 bool rfl_run_mode_caches(enum rfl_run_mode mode);
+/** Whether a step has a backward pass. */
+bool rfl_run_mode_backward(enum rfl_run_mode mode);
 
 /** Largest number of steps between two calls of rfl_burst_config.lapped. */
 #define RFL_BURST_LAP 256

@@ -38,9 +38,12 @@ const char *rfl_run_likely_device(void);
 
 /** How the weights of a language model with a cache are stored: the values of
  * rfl_run_config.weights. */
-enum rfl_run_weights { RFL_WEIGHTS_PRECISION, RFL_WEIGHTS_INT8 };
+enum rfl_run_weights {
+	RFL_WEIGHTS_PLAIN, /**< in the precision */
+	RFL_WEIGHTS_INT8,
+};
 
-/** "precision", "int8", NULL. */
+/** "plain", "int8", NULL. */
 extern const char *const rfl_run_weights_names[];
 
 /** Policies for a batch that does not fit in memory: the values of rfl_run_config.oom. */

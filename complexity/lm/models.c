@@ -222,21 +222,6 @@ const struct rfl_lm_format *rfl_lm_format_find(const char *name)
 	return NULL;
 }
 
-struct rfl_lm_formats rfl_lm_formats_of(const char *precision, bool int8)
-{
-	const char *base = strcmp(precision, "fp16") == 0 || strcmp(precision, "bf16") == 0
-				   ? precision
-				   : "fp32";
-	struct rfl_lm_formats f = { .base = *rfl_lm_format_find(base) };
-
-	if (int8) {
-		f.weights = *rfl_lm_format_find("int8");
-		f.weights.scale_bits = f.base.bits;
-	}
-	rfl_lm_formats_fill(&f);
-	return f;
-}
-
 void rfl_lm_formats_fill(struct rfl_lm_formats *f)
 {
 	if (!f->base.name)
@@ -251,4 +236,26 @@ void rfl_lm_formats_fill(struct rfl_lm_formats *f)
 		f->experts = f->weights;
 	if (!f->head.name)
 		f->head = f->base;
+}
+
+struct rfl_lm_step rfl_lm_step_of(const char *precision, bool int8, int64_t batch, int64_t past,
+				  int64_t tokens)
+{
+	const bool half = strcmp(precision, "fp16") == 0 || strcmp(precision, "bf16") == 0;
+	struct rfl_lm_step step = { .batch = batch,
+				    .past = past > 0 ? past : 0,
+				    .tokens = tokens > 0 ? tokens : 1,
+				    .logits = 1,
+				    .decode = tokens == 1,
+				    .causal_half = true,
+				    .fusion = RFL_FUSION_FUSED };
+	struct rfl_lm_formats *f = &step.formats;
+
+	f->base = *rfl_lm_format_find(half ? precision : "fp32");
+	if (int8) {
+		f->weights = *rfl_lm_format_find("int8");
+		f->weights.scale_bits = f->base.bits;
+	}
+	rfl_lm_formats_fill(f);
+	return step;
 }

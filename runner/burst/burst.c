@@ -57,6 +57,11 @@ bool rfl_run_mode_caches(enum rfl_run_mode mode)
 	return mode == RFL_RUN_DECODE || mode == RFL_RUN_PREFILL;
 }
 
+bool rfl_run_mode_backward(enum rfl_run_mode mode)
+{
+	return mode == RFL_RUN_TRAIN || mode == RFL_RUN_FWD_BWD;
+}
+
 enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *err)
 {
 	const double unknown = (double)NAN;
@@ -655,7 +660,7 @@ enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *e
 		.accum = config->accum > 1 ? config->accum : 1,
 		.past = config->past,
 		.losses = !rfl_run_mode_caches(config->mode),
-		.backward = config->mode == RFL_RUN_TRAIN || config->mode == RFL_RUN_FWD_BWD,
+		.backward = rfl_run_mode_backward(config->mode),
 		.read_losses = !config->asynchronous && !rfl_run_mode_caches(config->mode),
 		.uploads = config->asynchronous && ops->upload && ops->uploaded,
 		.waits = config->asynchronous && config->sync_each_step,

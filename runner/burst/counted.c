@@ -53,7 +53,7 @@ static enum rfl_rc run_step(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 	const enum rfl_run_mode mode = s->config->mode;
 	const int64_t accum = s->config->accum > 1 ? s->config->accum : 1;
 	struct rfl_backward how = { .weight = 1.0 / (double)accum };
-	const bool backward = mode == RFL_RUN_TRAIN || mode == RFL_RUN_FWD_BWD;
+	const bool backward = rfl_run_mode_backward(mode);
 	struct rfl_engine *e = s->parts->engine;
 	enum rfl_rc rc = RFL_OK;
 
@@ -122,7 +122,7 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 	const struct rfl_engine_ops *ops = parts->ops;
 	const bool marks = config->detail == RFL_DETAIL_LAYER;
 	/* a forward pass in evaluation mode changes nothing; all other modes need a restore */
-	const bool restores = config->mode == RFL_RUN_TRAIN || config->mode == RFL_RUN_FWD_BWD;
+	const bool restores = rfl_run_mode_backward(config->mode);
 	struct step step = { .config = config, .parts = parts };
 	const struct rfl_workload workload = {
 		.run = run_step,

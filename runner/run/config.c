@@ -89,9 +89,9 @@ const struct rfl_member rfl_run__epoch[] = {
 	RFL_EPOCH_COLUMNS(E){ .key = NULL },
 };
 
-const char *const rfl_run_weights_names[] = { "precision", "int8", NULL };
+const char *const rfl_run_weights_names[] = { "plain", "int8", NULL };
 
-enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS, CACHES, INTEGERS };
+enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS, CACHES };
 
 #define C                       struct rfl_run_config
 #define RFL_RUN__CHOICE         RFL_RUN__INT
@@ -104,7 +104,6 @@ enum when { NO, ALWAYS, TRAINS, SGD, ADAM, CLIPS, FILES, EPOCHS, CACHES, INTEGER
 #define COLUMN_FILES(member)    COLUMN_ALWAYS(member)
 #define COLUMN_EPOCHS(member)   COLUMN_ALWAYS(member)
 #define COLUMN_CACHES(member)   COLUMN_ALWAYS(member)
-#define COLUMN_INTEGERS(member) COLUMN_ALWAYS(member)
 #define MEMBER(kind, key, path) RFL_RUN__MEMBER(C, kind, key, path)
 
 /* The rows of run/facts.inc. */
@@ -405,7 +404,6 @@ void rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledger_row *
 		[FILES] = c->data_dir != NULL,
 		[EPOCHS] = c->epochs > 0,
 		[CACHES] = rfl_run_mode_caches((enum rfl_run_mode)c->mode),
-		[INTEGERS] = c->weights != RFL_WEIGHTS_PRECISION,
 	};
 
 	for (size_t i = 0; i < NFACTS; i++) {

@@ -130,22 +130,16 @@ static void fill_timing(const struct rfl_run__results *h, struct rfl_ledger_row 
 static enum rfl_rc step_flops(const struct rfl_run_config *c, int64_t batch, int64_t *ret,
 			      struct rfl_err *err)
 {
-	const struct rfl_lm_step step = {
-		.batch = batch,
-		.past = c->past,
-		.tokens = rfl_run__tokens(c),
-		.logits = 1,
-		.decode = c->mode == RFL_RUN_DECODE,
-		.causal_half = true,
-		.formats = rfl_lm_formats_of(rfl_precision_names[c->precision], false),
-	};
+	const struct rfl_lm_step step =
+		rfl_lm_step_of(rfl_precision_names[c->precision], c->weights == RFL_WEIGHTS_INT8,
+			       batch, c->past, rfl_run__tokens(c));
 	struct rfl_arena *arena = rfl_arena_new();
 	struct rfl_lm lm;
 	double flops;
 	enum rfl_rc rc = rfl_run__lm(c, arena, &lm, err);
 
 	if (rc == RFL_OK) {
-		flops = rfl_lm_mean(&lm, &step, step.decode ? c->iters : 1).flops;
+		flops = rfl_lm_mean(&lm, &step, c->mode == RFL_RUN_DECODE ? c->iters : 1).flops;
 		*ret = (int64_t)llround(flops);
 	}
 	rfl_arena_free(arena);
