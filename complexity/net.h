@@ -123,8 +123,8 @@ struct rfl_matmul {
 	bool causal;
 };
 
-/** The inputs q, k, v are {.., heads, tokens, features}; the heads of k and v divide those of q,
- * and each serves as many consecutive ones. */
+/** The inputs q, k, v are {.., heads, tokens, features}; k and v may have fewer heads, a
+ * divisor of the heads of q; each then serves as many consecutive ones. */
 struct rfl_sdpa {
 	bool causal;
 	double dropout;

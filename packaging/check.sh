@@ -15,23 +15,23 @@ root=$PWD/build/package/debian
 [ "$(id -u)" -eq 0 ] || { echo "$0: only root can chroot" >&2; exit 77; }
 [ -e "$root/done" ] || { debootstrap --variant=minbase bookworm "$root" && touch "$root/done"; }
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
-mkdir -p "$root/work"
+mkdir -p "$root/try"
 for dir in proc sys dev; do mountpoint -q "$root/$dir" || mount --bind /$dir "$root/$dir"; done
 trap 'for dir in proc sys dev; do umount "$root/$dir"; done' EXIT
-rm -rf "$root/work" "$dist/check"
-mkdir -p "$root/work" "$dist/check"
-cp "$dist"/roofline-*.tar.gz "$dist"/roofline-*.whl tests/data/golden/train_{resnet18,mobilenet_v2,tiny_lm}.json "$root/work/"
+rm -rf "$root/try" "$dist/check"
+mkdir -p "$root/try" "$dist/check"
+cp "$dist"/roofline-*.tar.gz "$dist"/roofline-*.whl tests/data/golden/train_{resnet18,mobilenet_v2,tiny_lm}.json "$root/try/"
 
 inside() { # inside TEXT: run a script in the Debian, with its name first
   echo "== $1"
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/work LC_ALL=C.UTF-8 TORCH="$torch" \
-    ${PIP_CERT:+PIP_CERT="/etc/ssl/certs/ca-certificates.crt"} chroot "$root" bash -euo pipefail -c "cd /work; $2"
+  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/try LC_ALL=C.UTF-8 TORCH="$torch" \
+    ${PIP_CERT:+PIP_CERT="/etc/ssl/certs/ca-certificates.crt"} chroot "$root" bash -euo pipefail -c "cd /try; $2"
 }
 
 inside "the archive, before anything is installed" '
   ! command -v python3
   tar xzf roofline-*.tar.gz
-  export PATH="$(echo /work/roofline-*/bin):$PATH"
+  export PATH="$(echo /try/roofline-*/bin):$PATH"
   roofline doctor
   mkdir -p project && cd project
   roofline complexity --models resnet18 --train
@@ -40,7 +40,7 @@ inside "the archive, before anything is installed" '
   roofline -q points --format json | grep -q "\"bound\""
   roofline -q plot --format png svg pdf
   roofline -q report --output report.pdf 2>report.err && [ ! -s report.err ]'
-cp "$root"/work/project/figures/* "$root/work/project/report.pdf" "$dist/check/"
+cp "$root"/try/project/figures/* "$root/try/project/report.pdf" "$dist/check/"
 
 [ -e "$root/usr/bin/python3" ] || inside "packages" '
   apt-get update -qq; apt-get install -y -qq --no-install-recommends python3-venv man-db ca-certificates >/dev/null'

@@ -1,6 +1,5 @@
 /* chart_decode.c - charts of language models that generate: tokens per second against the batch,
- * beside the most that the ceilings
- * allow. */
+ * beside the most that the ceilings allow, and the memory by kind. */
 #include "base/num.h"
 #include "base/text.h"
 #include "plot/chart_runs.h"

@@ -20,7 +20,8 @@ static bool same_leading(const struct rfl_shape *a, const struct rfl_shape *b)
 	return true;
 }
 
-/* Whether the heads of k divide those of q (grouped queries), and all else is equal. */
+/* Whether the heads of q are a multiple of the heads of k (grouped queries), and all else is equal.
+ */
 static bool grouped(const struct rfl_shape *q, const struct rfl_shape *k)
 {
 	struct rfl_shape all = *k;

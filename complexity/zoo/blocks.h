@@ -1,8 +1,8 @@
 /*
  * blocks.h - the interface between families and the zoo (a table of models and a function that
  * builds one), the layers in lists of families, and the blocks shared by several of them, with
- * torchvision's module names. Only for files of zoo/
- * and for lm/net.c.
+ * torchvision's module names. Only for files of zoo/ and for
+ * lm/net.c.
  */
 #ifndef RFL_COMPLEXITY_ZOO_BLOCKS_H
 #define RFL_COMPLEXITY_ZOO_BLOCKS_H
