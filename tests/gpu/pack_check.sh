@@ -45,7 +45,7 @@ touch "$work/loader/libcupti.so.12" "$work/loader/libcupti.so.13"
 unset CUDA_HOME CUDA_PATH RFL_CUPTI_PATH
 LD_LIBRARY_PATH=$work/loader "$dir/bin/roofline" counters check --no-self-test --format csv \
   >"$work/check" || true
-grep "^CUPTI,ok,\"$dir/lib/roofline/plugins/../torch/lib/" "$work/check" || {
+grep "^CUPTI,ok,\"$dir/lib/roofline/torch/lib/" "$work/check" || {
   cat "$work/check" >&2
   exit 1
 }
