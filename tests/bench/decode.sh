@@ -33,7 +33,7 @@ for one in "${cases[@]}"; do
     "$build/bin/roofline" -q run --arch smollm2_135m --mode decode --past "$past" --iters 24 --warmup-iters 3 \
       --batch-size "$batch" --precision "$type" --threads "$threads" --backend cpu --engine torch \
       --log-dir "$logs/$one$i" >/dev/null 2>&1
-    ours=$(cut -d, -f 8 "$logs/$one$i"/steps/*.csv | tail -n +2 | median)
+    ours=$(cut -d, -f 7 "$logs/$one$i"/steps/*.csv | tail -n +2 | median)
     echo "$theirs" >>"$logs/theirs"; echo "$ours" >>"$logs/ours"
     awk "BEGIN { print $theirs / $ours }" >>"$logs/ratios"
   done
