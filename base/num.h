@@ -4,6 +4,7 @@
 #ifndef RFL_BASE_NUM_H
 #define RFL_BASE_NUM_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,9 @@
 #include "base/err.h"
 
 #define RFL_NUM_MAX 40 /* buffer size for the functions of this header */
+
+/** vsnprintf() in the C locale, in which files and figures are written. */
+int rfl_num_vprint(char *out, size_t size, const char *fmt, va_list ap) RFL_VPRINTF(3);
 
 /** The shortest decimal that is read back as the same double ("0.1", "1e+30"). Unknown (NaN) is "",
  * infinities are "inf" and "-inf". */
