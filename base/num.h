@@ -11,6 +11,8 @@
 
 #include "base/err.h"
 
+RFL_API_BEGIN
+
 #define RFL_NUM_MAX 40 /* buffer size for the functions of this header */
 
 /** vsnprintf() in the C locale, in which files and figures are written. */
@@ -109,4 +111,5 @@ double rfl_num_plain(const char *text, size_t len);
 /** Is the text one that programs write for a missing value: "", "-", "n/a", "nan", "inf", ...? */
 bool rfl_num_is_missing(const char *text, size_t len);
 
+RFL_API_END
 #endif

@@ -9,6 +9,8 @@
 #include "roofline/points.h"
 #include "roofline/roofline.h"
 
+RFL_API_BEGIN
+
 /** Percentage of the roof below which neither ceiling explains the time. */
 #define RFL_VERDICT_EXPLAINS 30
 
@@ -80,4 +82,5 @@ enum rfl_rc rfl_point_assess(struct rfl_point *p, const struct rfl_peaks *peaks,
 void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts *f,
 		       struct rfl_buf *out);
 
+RFL_API_END
 #endif
