@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Arm64 Linux: cross-build the program, run a subset of the unit tests under qemu-user, and execute and
-# disassemble every loop of the ceilings. Needs Debian and root or sudo, which installs the compiler and
+# Arm64 Linux: cross-build the program, run a subset of the unit tests under qemu-user, execute and
+# disassemble every loop of the ceilings, and count with perf on the PMU that QEMU emulates. Needs Debian and root or sudo, which installs the compiler and
 # QEMU. The libraries of the target are unpacked below build/arm64/root, so that the system keeps its own.
 #
 #   tests/ci/arm64.sh
@@ -13,11 +13,12 @@ build=$PWD/build/arm64
 root=$build/root
 
 rfl_install_packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
-  cmake ninja-build pkg-config
+  qemu-system-arm cmake ninja-build pkg-config
 
-# Packages of arm64 with all that they depend on: apt's lists, state and archives are not the system's.
+# Packages of arm64 with all that they depend on, and a kernel: apt's lists, state and archives are not
+# the system's.
 unpack() {
-  local apt=$build/apt deb
+  local apt=$build/apt deb kernel
   local options=(-qq -o APT::Architecture=arm64 -o "APT::Architectures::=arm64" -o "Dir::State=$apt"
     -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt" -o Debug::NoLocking=1)
   mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$root"
@@ -25,6 +26,9 @@ unpack() {
   apt-get "${options[@]}" update
   apt-get "${options[@]}" install -y --download-only --no-install-recommends "$@" >/dev/null
   for deb in "$apt"/archives/*.deb; do dpkg -x "$deb" "$root"; done
+  kernel=$(apt-cache "${options[@]}" depends linux-image-arm64 | sed -n 's/^ *Depends: //p')
+  (cd "$apt" && apt-get "${options[@]}" download "$kernel")
+  dpkg-deb --fsys-tarfile "$apt/$kernel"_*.deb | tar -x -C "$root" --wildcards './boot/vmlinuz-*'
 }
 [ -e "$root/complete" ] || {
   unpack libjansson-dev libexpat1-dev zlib1g-dev libhwloc-dev libjpeg62-turbo-dev libcmocka-dev
@@ -44,3 +48,5 @@ tests/ci/skipped.py "$build/tests.xml"
 loops() { qemu-aarch64 -L "$root" -cpu "$1" "$build/tests/test_peaks" kernels 2>&1; }
 if loops max | grep '^cannot run'; then exit 1; fi
 loops cortex-a53 | grep "^cannot run: kernel 'bf16_mmla': needs bf16"
+
+RFL_ARM64_KERNEL=$(ls "$root"/boot/vmlinuz-*) tests/pmu/qemu_pmu.sh . "$build"

@@ -18,7 +18,7 @@ command -v qemu-system-aarch64 >/dev/null || skip "no qemu-system-aarch64: apt-g
 command -v aarch64-linux-gnu-gcc >/dev/null ||
 	skip "no cross compiler: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 kernel=${RFL_ARM64_KERNEL:-$(ls /boot/vmlinuz-*-arm64 2>/dev/null | tail -n 1)}
-[ -r "$kernel" ] || skip "no arm64 kernel: set RFL_ARM64_KERNEL to the vmlinuz of Debian's linux-image-arm64 (CONTRIBUTING.md)"
+[ -r "$kernel" ] || skip "no arm64 kernel: set RFL_ARM64_KERNEL to the vmlinuz of Debian's linux-image-arm64, or run tests/ci/arm64.sh"
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roofline-pmu.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
