@@ -30,6 +30,8 @@ target_include_directories(rfl_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_B
 target_compile_definitions(rfl_flags INTERFACE _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64)
 # Reference values are bit patterns: a contracted multiply-add would change them.
 target_compile_options(rfl_flags INTERFACE -ffp-contract=off)
+# Functions that the C library exports are still inlined within a file.
+target_compile_options(rfl_flags INTERFACE -fno-semantic-interposition)
 target_compile_options(rfl_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
     -Wmissing-prototypes -Wvla -Wwrite-strings -Wundef>

@@ -248,13 +248,13 @@ static void instruction_sets_match_the_kernel(void **state)
 	const char *flags;
 
 	(void)state;
+#ifndef __x86_64__
+	skip(); /* under qemu-user, the file describes the host */
+#endif
 	rfl_buf_init(&text, 0);
 	assert_ok(rfl_file_read("/proc/cpuinfo", &text, &err), &err);
 	flags = strstr(rfl_buf_str(&text), "\nflags");
-	if (!flags) { /* not x86 */
-		rfl_buf_fini(&text);
-		skip();
-	}
+	assert_non_null(flags);
 	char *line = strndup(flags + 1, strcspn(flags + 1, "\n") + 1);
 
 	assert_non_null(line);

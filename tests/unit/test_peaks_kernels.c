@@ -15,9 +15,15 @@
 
 enum { GUARD = 8, STEPS = 5 };
 
+/* Print why a loop that was built is not executed. */
 static bool usable(const struct rfl_peak_kernel *k)
 {
-	return rfl_peak_kernel_probe(k, NULL) == RFL_OK;
+	struct rfl_err err = RFL_ERR_INIT;
+	const bool can = rfl_peak_kernel_probe(k, &err) == RFL_OK;
+
+	if (!can && !k->missing)
+		print_message("cannot run: %s\n", err.msg);
+	return can;
 }
 
 static double *aligned(size_t n)

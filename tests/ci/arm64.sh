@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Arm64 Linux: cross-build the program, run a subset of the unit tests under qemu-user, and execute and
+# disassemble every loop of the ceilings. Needs Debian and root or sudo, which installs the compiler and
+# QEMU. The libraries of the target are unpacked below build/arm64/root, so that the system keeps its own.
+#
+#   tests/ci/arm64.sh
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# shellcheck source=cmake/packages.sh
+. cmake/packages.sh
+
+build=$PWD/build/arm64
+root=$build/root
+
+rfl_install_packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
+  cmake ninja-build pkg-config
+
+# Packages of arm64 with all that they depend on: apt's lists, state and archives are not the system's.
+unpack() {
+  local apt=$build/apt deb
+  local options=(-qq -o APT::Architecture=arm64 -o "APT::Architectures::=arm64" -o "Dir::State=$apt"
+    -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt" -o Debug::NoLocking=1)
+  mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$root"
+  : >"$apt/status"
+  apt-get "${options[@]}" update
+  apt-get "${options[@]}" install -y --download-only --no-install-recommends "$@" >/dev/null
+  for deb in "$apt"/archives/*.deb; do dpkg -x "$deb" "$root"; done
+}
+[ -e "$root/complete" ] || {
+  unpack libjansson-dev libexpat1-dev zlib1g-dev libhwloc-dev libjpeg62-turbo-dev libcmocka-dev
+  touch "$root/complete"
+}
+
+cmake --preset arm64
+cmake --build --preset arm64
+rm -f "$build/tests.xml"
+# The preset leaves out what takes long and does not depend on the processor, and test_base_launch: QEMU
+# does not know PR_SET_CHILD_SUBREAPER.
+ctest --preset arm64 -j2 --output-junit "$build/tests.xml"
+tests/ci/skipped.py "$build/tests.xml"
+
+# No loop may have been left out: "max" has all instructions. A Cortex-A53 has no fp16, dot products or
+# bf16, and the loops that need them are reported as such, not executed.
+loops() { qemu-aarch64 -L "$root" -cpu "$1" "$build/tests/test_peaks" kernels 2>&1; }
+if loops max | grep '^cannot run'; then exit 1; fi
+loops cortex-a53 | grep "^cannot run: kernel 'bf16_mmla': needs bf16"
