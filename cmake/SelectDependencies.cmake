@@ -13,6 +13,9 @@ function(rfl_declare name purpose)
 endfunction()
 
 # rfl_conclude(NAME found purpose install-hint)
+#
+# The program prints what to do without the library: RFL_<NAME>_ADVICE, which a package sets for its
+# users, or else the hint.
 macro(rfl_conclude name found purpose hint)
   include(FeatureSummary)
   set(RFL_HAVE_${name} FALSE)
@@ -34,7 +37,11 @@ macro(rfl_conclude name found purpose hint)
   if(RFL_HAVE_${name})
     string(APPEND RFL_FEATURE_ROWS " \\\n\tX(\"${rfl_lower}\", 1, \"${purpose}\", \"${RFL_WHY_${name}}\")")
   else()
-    string(APPEND RFL_FEATURE_ROWS " \\\n\tX(\"${rfl_lower}\", 0, \"${purpose}\", \"${RFL_WHY_${name}}\")")
+    set(rfl_advice "${RFL_${name}_ADVICE}")
+    if(NOT rfl_advice)
+      set(rfl_advice "${hint}, and build again")
+    endif()
+    string(APPEND RFL_FEATURE_ROWS " \\\n\tX(\"${rfl_lower}\", 0, \"${purpose}\", \"not in this build; ${rfl_advice}\")")
   endif()
 endmacro()
 

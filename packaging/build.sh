@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make the packages for Linux x86-64 with glibc 2.28 or newer: a Python wheel and an archive with the
-# same files, an SBOM and checksums. Runs on Debian 12; what it needs comes from Debian and PyPI.
+# same files, and an SBOM. Runs on Debian 12; what it needs comes from Debian and PyPI.
 #
 #   packaging/build.sh [--torch "VERSION..."] [--cuda "VERSION..."] [OUT]
 #
@@ -26,12 +26,14 @@ work=$PWD/build/package
 out=$(realpath -m "${1:-$work/dist}")
 lib=$work/lib # glibc's symbols, and what links against them
 version=$(sed -n 's/^project(roofline VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 export CCACHE_DISABLE=1 # objects of another build would be equal, but not to the byte
 mkdir -p "$work" "$out"
 # shellcheck disable=SC2086 # versions are separate words
 span=$(printf '%s\n' $torch | sort -V | sed 's/\.[0-9]*$//' | sed -n '1p;$p' | uniq | paste -sd- | sed 's/-/ to /')
+gpu="build an engine for NVIDIA GPUs from source"
+[ -z "$cuda" ] || gpu="for NVIDIA GPUs use PyTorch $(printf %s "$cuda" | sed 's/\.[0-9]*\( \|$\)/\1/g; s/ / or /g')"
 
 once() { # once NAME COMMAND...: run a step that has not been done
   [ -e "$work/done/$1" ] && return
@@ -137,8 +139,8 @@ configure() {
 program() {
   local devel
   devel=$(echo "$work"/wheels/onednn/onednn_devel*/data/include)
-  configure program -DRFL_TORCH_ENGINES="$span" -DRFL_CUDA=OFF -DRFL_ONEDNN=ON -DRFL_ONEDNN_INCLUDE="$devel" \
-    -DRFL_ONEDNN_LIBRARY="$lib/libdnnl.so" -DRFL_JPEG=ON -DRFL_PANGO=ON -DRFL_WERROR=ON
+  configure program -DRFL_TORCH_ENGINES="$span" -DRFL_CUDA=OFF -DRFL_CUDA_ADVICE="$gpu (docs/guide/install.md)" \
+    -DRFL_ONEDNN=ON -DRFL_ONEDNN_INCLUDE="$devel" -DRFL_ONEDNN_LIBRARY="$lib/libdnnl.so" -DRFL_JPEG=ON -DRFL_PANGO=ON -DRFL_WERROR=ON
   cmake --build "$work/program" --target roofline man rfl_plugin_planned rfl_plugin_planned_cuda
 }
 
@@ -184,12 +186,11 @@ for v in $torch; do
 done
 strip --strip-unneeded "$stage"/lib/roofline/*.so.* "$stage"/lib/roofline/plugins/torch-*/*.so
 python3 packaging/pack.py sbom "$stage" "$version"
-rm -f "$out"/roofline-*
+rm -f "$out/roofline-$version"-{linux,py3}*
 python3 packaging/pack.py wheel "$stage" "$version" "$out"
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime="@$SOURCE_DATE_EPOCH" \
   -c "roofline-$version-linux-x86_64" | gzip -9n >"$out/roofline-$version-linux-x86_64.tar.gz"
 cp "$stage/share/roofline/roofline.spdx.json" "$out/roofline-$version-linux-x86_64.spdx.json"
-(cd "$out" && sha256sum roofline-* >SHA256SUMS)
 
 # The tag must be true: everything but PyTorch's own libraries, which come with PyTorch.
 PATH="$work/tools/bin:$PATH" auditwheel repair --plat manylinux_2_28_x86_64 --only-plat --exclude 'libtorch*' --exclude 'libc10*' \

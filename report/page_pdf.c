@@ -719,7 +719,7 @@ static cairo_status_t append(void *closure, const unsigned char *data, unsigned 
 static PangoContext *fonts_open(const char *dir)
 {
 	cairo_font_options_t *options = cairo_font_options_create();
-	PangoFontMap *map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
+	PangoFontMap *map;
 	PangoContext *context;
 
 	if (!rfl_file_exists("/etc/fonts/fonts.conf")) { /* fontconfig would print errors */
@@ -733,7 +733,8 @@ static PangoContext *fonts_open(const char *dir)
 	}
 	if (dir)
 		(void)FcConfigAppFontAddDir(NULL, (const FcChar8 *)dir);
-	pango_fc_font_map_config_changed(PANGO_FC_FONT_MAP(map));
+	/* only now: a new map starts a thread that loads the configuration if there is none */
+	map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
 	context = pango_font_map_create_context(map);
 	cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
 	cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);

@@ -28,6 +28,8 @@ static const struct {
 			"no PyTorch " RFL_TORCH_ENGINES " was found: run 'pip install torch' in "
 			"the environment of this program, or link the directory torch of another "
 			"as lib/roofline/torch (docs/guide/install.md)",
+#elif defined(RFL_TORCH_ADVICE)
+		.missing = "no plugin engine_torch-*.so found: " RFL_TORCH_ADVICE,
 #else
 		.missing = "no plugin engine_torch-*.so found (libtorch was " RFL_TORCH_WHY
 			   " when this program was configured): install libtorch-dev, or point "
