@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
+
 #define GROW_FIRST        ((size_t)16)
 #define ARENA_BLOCK_FIRST ((size_t)4096)
 #define ARENA_BLOCK_MOST  ((size_t)256 << 10)
@@ -201,7 +203,7 @@ char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...)
 	int len;
 
 	va_start(ap, fmt);
-	len = vsnprintf(small, sizeof(small), fmt, ap);
+	len = rfl_num_vprint(small, sizeof(small), fmt, ap);
 	va_end(ap);
 	p = rfl_arena_array(a, len < 0 ? 1 : (size_t)len + 1, 1);
 	if (len < 0) /* an argument longer than INT_MAX */
@@ -209,7 +211,7 @@ char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...)
 	if ((size_t)len < sizeof(small))
 		return memcpy(p, small, (size_t)len + 1);
 	va_start(ap, fmt);
-	(void)vsnprintf(p, (size_t)len + 1, fmt, ap);
+	(void)rfl_num_vprint(p, (size_t)len + 1, fmt, ap);
 	va_end(ap);
 	return p;
 }

@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 
+RFL_API_BEGIN
+
 /**
  * Set what happens when memory runs out. The handler must not return and must not allocate; a
  * program that embeds the library may leave it with longjmp(). Without a handler, the process
@@ -92,4 +94,5 @@ char *rfl_arena_strdup(struct rfl_arena *a, const char *s) RFL_WARN_UNUSED;
 /** Format a string in the arena. */
 char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...) RFL_PRINTF(2, 3) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 
 #define FIRST_CAP 256
 
@@ -71,13 +72,13 @@ void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap)
 	int len;
 
 	va_copy(again, ap);
-	len = vsnprintf(small, sizeof(small), fmt, ap);
+	len = rfl_num_vprint(small, sizeof(small), fmt, ap);
 	if (len < 0) {
 		b->failed = true; /* longer than INT_MAX */
 	} else if ((size_t)len < sizeof(small)) {
 		rfl_buf_append(b, small, (size_t)len);
 	} else if (reserve(b, (size_t)len)) {
-		vsnprintf(b->data + b->len, (size_t)len + 1, fmt, again);
+		rfl_num_vprint(b->data + b->len, (size_t)len + 1, fmt, again);
 		b->len += (size_t)len;
 	}
 	va_end(again);

@@ -14,6 +14,8 @@
 
 #include "base/err.h"
 
+RFL_API_BEGIN
+
 struct rfl_buf {
 	char *data;  /**< NUL-terminated; NULL before the first append */
 	size_t len;  /**< bytes without the NUL */
@@ -55,4 +57,5 @@ static inline const char *rfl_buf_str(const struct rfl_buf *b)
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

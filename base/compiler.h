@@ -14,6 +14,20 @@
 #define RFL_UNUSED            __attribute__((unused))
 #define RFL_CLEANUP(function) __attribute__((cleanup(function)))
 
+/* Around the declarations of the headers that belong to the C library (library/): exported, and
+ * with C linkage. */
+#ifdef __cplusplus
+#define RFL_API_BEGIN \
+	extern "C" {  \
+	_Pragma("GCC visibility push(default)")
+#define RFL_API_END                   \
+	_Pragma("GCC visibility pop") \
+	}
+#else
+#define RFL_API_BEGIN _Pragma("GCC visibility push(default)")
+#define RFL_API_END   _Pragma("GCC visibility pop")
+#endif
+
 /* Variables that are released at the end of their scope: RFL_AUTO(buf) with rfl_buf_fini(),
  * RFL_AUTOPTR(net) with rfl_net_free(), for which the header has RFL_AUTOPTR_TYPE(net, free). They
  * must be initialised where they are declared. */

@@ -16,6 +16,8 @@
 #include "base/err.h"
 #include "base/text.h"
 
+RFL_API_BEGIN
+
 /** An open table; memory use does not depend on its size. Members up to `hash` are public. */
 struct rfl_csv {
 	char *path;
@@ -119,4 +121,5 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, size_t n,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

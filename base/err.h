@@ -11,9 +11,7 @@
 
 #include "base/compiler.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+RFL_API_BEGIN
 
 enum rfl_rc {
 	RFL_OK = 0,
@@ -69,7 +67,5 @@ void rfl_err_clear(struct rfl_err *err);
 /** A code as text: "out of host memory", "not available here". Never NULL. */
 const char *rfl_rc_text(enum rfl_rc rc);
 
-#ifdef __cplusplus
-}
-#endif
+RFL_API_END
 #endif

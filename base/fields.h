@@ -15,6 +15,8 @@
 #include "base/csv.h"
 #include "base/num.h"
 
+RFL_API_BEGIN
+
 /** An unknown integer; integer columns are counts and sizes, never negative. */
 #define RFL_UNKNOWN INT64_C(-1)
 
@@ -112,4 +114,5 @@ enum rfl_rc rfl_fields_read(const struct rfl_field *fields, size_t n, const stru
 			    const int *columns, struct rfl_arena *copies, void *row,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+RFL_API_BEGIN
+
 struct rfl_arena;
 
 /** Append a whole file to a buffer; RFL_EIO, or RFL_EOVERFLOW if the buffer is too small. */
@@ -124,4 +126,5 @@ void rfl_hash64_text(uint64_t h, char out[17]);
 /** The fingerprint of a file of any size. */
 enum rfl_rc rfl_file_hash(const char *path, char out[17], struct rfl_err *err) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

@@ -7,6 +7,8 @@
 
 #include "base/compiler.h"
 
+RFL_API_BEGIN
+
 enum rfl_log_level { RFL_LOG_ERROR, RFL_LOG_WARN, RFL_LOG_INFO, RFL_LOG_DEBUG };
 
 /** Receives one line without newline and control characters. May be called from any thread, but
@@ -19,4 +21,5 @@ void rfl_log_set(rfl_log_fn fn, void *ctx, enum rfl_log_level max_level);
 /** Send a message; the receiver is called once per line. */
 void rfl_log(enum rfl_log_level level, const char *fmt, ...) RFL_PRINTF(2, 3);
 
+RFL_API_END
 #endif

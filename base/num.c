@@ -23,18 +23,25 @@ static void make_c_locale(void)
 	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* snprintf() in the C locale. */
-static RFL_PRINTF(3, 4) void print(char *out, size_t size, const char *fmt, ...)
+int rfl_num_vprint(char *out, size_t size, const char *fmt, va_list ap)
 {
 	locale_t before;
-	va_list ap;
+	int len;
 
 	pthread_once(&c_locale_once, make_c_locale);
 	before = uselocale(c_locale);
-	va_start(ap, fmt);
-	vsnprintf(out, size, fmt, ap);
-	va_end(ap);
+	len = vsnprintf(out, size, fmt, ap);
 	uselocale(before);
+	return len;
+}
+
+static RFL_PRINTF(3, 4) void print(char *out, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)rfl_num_vprint(out, size, fmt, ap);
+	va_end(ap);
 }
 
 char *rfl_num_exact(double value, char out[RFL_NUM_MAX])

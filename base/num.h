@@ -4,13 +4,19 @@
 #ifndef RFL_BASE_NUM_H
 #define RFL_BASE_NUM_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
+RFL_API_BEGIN
+
 #define RFL_NUM_MAX 40 /* buffer size for the functions of this header */
+
+/** vsnprintf() in the C locale, in which files and figures are written. */
+int rfl_num_vprint(char *out, size_t size, const char *fmt, va_list ap) RFL_VPRINTF(3);
 
 /** The shortest decimal that is read back as the same double ("0.1", "1e+30"). Unknown (NaN) is "",
  * infinities are "inf" and "-inf". */
@@ -105,4 +111,5 @@ double rfl_num_plain(const char *text, size_t len);
 /** Is the text one that programs write for a missing value: "", "-", "n/a", "nan", "inf", ...? */
 bool rfl_num_is_missing(const char *text, size_t len);
 
+RFL_API_END
 #endif

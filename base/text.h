@@ -8,6 +8,8 @@
 
 #include "base/buf.h"
 
+RFL_API_BEGIN
+
 /** Restricted Damerau-Levenshtein distance (a swap is one edit, no letter is edited twice),
  * ignoring case. Beyond 63 differing characters, it is the longer length. */
 size_t rfl_text_distance(const char *a, const char *b);
@@ -80,7 +82,9 @@ struct rfl_span {
 
 static inline struct rfl_span rfl_span_of(const char *text)
 {
-	return (struct rfl_span){ .at = text, .len = strlen(text) };
+	const struct rfl_span all = { text, strlen(text) }; /* also valid in C++ */
+
+	return all;
 }
 /* Inline, because it is called for the metric names of millions of rows. */
 static inline bool rfl_span_same(struct rfl_span a, struct rfl_span b)
@@ -128,4 +132,5 @@ bool rfl_span_grouped(struct rfl_span s, char decimal, double *ret, double *half
 /** Length of the number at the beginning of the span, with sign, groups and exponent; 0: none. */
 size_t rfl_span_number_len(struct rfl_span s);
 
+RFL_API_END
 #endif

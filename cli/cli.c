@@ -22,7 +22,7 @@
 	X(counters_show) X(counters_import) X(counters_list) X(counters_check) \
 	X(tour) X(study) X(summary) X(compare) X(points) X(plot) X(report) \
 	X(list) X(verify) X(doctor) X(help_page) X(completion) X(version) \
-	X(probe) X(run_child) X(train_child)
+	X(complete) X(probe) X(run_child) X(train_child)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct rfl_cmd rfl_cmd_##name;
@@ -58,6 +58,17 @@ bool rfl_cmd_is_group(const char *word)
 		if (rfl_cmd_in_group(commands[i], word))
 			return true;
 	return false;
+}
+
+const char *rfl_cmd_names(struct rfl_arena *arena, const char *group)
+{
+	const char *all = "";
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
+		if (rfl_cmd_in_group(commands[i], group))
+			all = rfl_arena_printf(arena, "%s%s%s", all, *all ? ", " : "",
+					       commands[i]->name + strlen(group) + 1);
+	return all;
 }
 
 int rfl_exit_code(enum rfl_rc rc)
@@ -158,7 +169,7 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv,
 				const struct rfl_cmd **ret, int *used, struct rfl_err *err)
 {
-	const char *group = argv[0], *name = group, *all = "";
+	const char *group = argv[0], *name = group;
 
 	*used = 1;
 	if (rfl_cmd_is_group(group)) {
@@ -166,13 +177,9 @@ static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv
 			rfl_help_group(cli->out, group);
 			return RFL_OK;
 		}
-		for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
-			if (rfl_cmd_in_group(commands[i], group))
-				all = rfl_arena_printf(cli->arena, "%s%s%s", all, *all ? ", " : "",
-						       commands[i]->name + strlen(group) + 1);
 		if (argc < 2 || argv[1][0] == '-')
 			return rfl_usage(err, "'roofline %s' needs a subcommand; use one of: %s",
-					 group, all);
+					 group, rfl_cmd_names(cli->arena, group));
 		name = rfl_arena_printf(cli->arena, "%s %s", group, argv[1]);
 		*used = 2;
 	}

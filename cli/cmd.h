@@ -186,6 +186,9 @@ bool rfl_cmd_in_group(const struct rfl_cmd *cmd, const char *group);
 /** Whether any command belongs to the group. */
 bool rfl_cmd_is_group(const char *word);
 
+/** The commands of a group without its name: "measure, show, check". */
+const char *rfl_cmd_names(struct rfl_arena *arena, const char *group);
+
 /**
  * Print the text in a buffer, with control characters replaced by '?'.
  *

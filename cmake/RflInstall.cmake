@@ -14,8 +14,9 @@ install(TARGETS roofline RUNTIME_DEPENDENCY_SET rfl_libraries
 install(DIRECTORY ${PROJECT_BINARY_DIR}/${RFL_DATADIR}/ DESTINATION ${RFL_DATADIR} COMPONENT core)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT core
   OPTIONAL)
-install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion DESTINATION share COMPONENT core
-  OPTIONAL)
+foreach(shell bash-completion zsh fish)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/share/${shell} DESTINATION share COMPONENT core OPTIONAL)
+endforeach()
 # what a program includes to mark its regions for 'roofline profile'
 install(DIRECTORY tools/region/ DESTINATION ${RFL_DATADIR}/region COMPONENT core)
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION share/doc/roofline

@@ -37,6 +37,8 @@ if(APPLE) # whose headers have another name for a member of POSIX, and more only
 endif()
 # Reference values are bit patterns: a contracted multiply-add would change them.
 target_compile_options(rfl_flags INTERFACE -ffp-contract=off)
+# Functions that the C library exports are still inlined within a file.
+target_compile_options(rfl_flags INTERFACE -fno-semantic-interposition)
 target_compile_options(rfl_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
     -Wmissing-prototypes -Wvla -Wwrite-strings -Wundef>

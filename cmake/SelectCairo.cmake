@@ -4,3 +4,6 @@ if(NOT RFL_CAIRO STREQUAL "OFF")
   set(CAIRO_VERSION ${CAIRO_cairo_VERSION})
 endif()
 rfl_conclude(CAIRO CAIRO_FOUND "PNG and PDF figures" "install libcairo2-dev")
+if(RFL_HAVE_CAIRO)
+  pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng) # cairo-png needs it as well
+endif()

@@ -10,7 +10,7 @@ RFL_PACKAGES=(
 
 # To run the tests as well.
 RFL_TEST_PACKAGES=(
-  libcmocka-dev gnuplot-nox binutils man-db python3 python3-venv poppler-utils chromium
+  libcmocka-dev gnuplot-nox binutils man-db python3 python3-venv poppler-utils chromium zsh fish valgrind
   slurmctld slurmd slurm-client munge openmpi-bin
   python3-myst-parser python3-sphinx-rtd-theme
 )
@@ -25,7 +25,7 @@ This system has no apt-get. Please install these yourself, then run this script 
   oneDNN 2.6 or later, below 3 (for the planned engine)
   libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch directory)
 TEXT
-  case " $* " in *" tests "*) echo "  cmocka, gnuplot, objdump, man-db, python3 with venv, pdfinfo, Chromium, Slurm with munge, Open MPI, Sphinx with MyST and the theme of Read the Docs: for the tests" >&2 ;; esac
+  case " $* " in *" tests "*) echo "  cmocka, gnuplot, objdump, man-db, zsh, fish, valgrind, python3 with venv, pdfinfo, Chromium, Slurm with munge, Open MPI, Sphinx with MyST and the theme of Read the Docs: for the tests" >&2 ;; esac
 }
 
 # rfl_install_packages PACKAGE...: install what is not there yet; sudo when not root.

@@ -25,6 +25,8 @@
 #include "base/err.h"
 #include "complexity/net.h"
 
+RFL_API_BEGIN
+
 /** The parts of a training step to which an operation contributes. */
 enum rfl_pass {
 	RFL_PASS_FORWARD,
@@ -222,4 +224,5 @@ struct rfl_attained_roof {
 	enum rfl_fusion fusion; /**< the traffic level that is compared with its bandwidth */
 };
 
+RFL_API_END
 #endif

@@ -17,9 +17,7 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+RFL_API_BEGIN
 
 /** Operations, in the order of op/list.inc; RFL_OP_INPUT is 0. */
 enum rfl_op {
@@ -272,11 +270,24 @@ bool rfl_shape_fits(const struct rfl_shape *shape);
 /** Format a shape as "64x112x112". @return out */
 char *rfl_shape_text(const struct rfl_shape *shape, char *out, size_t out_size);
 
+/** Whether a model is named by the path of a network file, *.json or *.onnx, instead of a name of
+ * the zoo. */
+bool rfl_net_is_file(const char *model);
+
+/**
+ * Read a network: a JSON document, or an ONNX file, recognised by its contents.
+ *
+ * @param path  appears in messages
+ * @param ret   set on success only; release with rfl_net_free()
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path and reason (a cycle, a missing tensor,
+ * shapes that do not match, a duplicate name, sizes above 63 bits)
+ */
+enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret,
+			 struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Accepts NULL. */
 void rfl_net_free(struct rfl_net *net);
 RFL_AUTOPTR_TYPE(net, free);
 
-#ifdef __cplusplus
-}
-#endif
+RFL_API_END
 #endif

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "complexity/net.h"
 
+RFL_API_BEGIN
+
 /**
  * How attention and the steps around it are represented:
  * auto      as in the published code
@@ -73,4 +75,5 @@ enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret,
 enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *options,
 			  struct rfl_net **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

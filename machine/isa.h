@@ -11,6 +11,8 @@
 
 #include "base/err.h"
 
+RFL_API_BEGIN
+
 /* X(identifier, name): the names are used in peaks.json and in messages. */
 #define RFL_ISA_LIST(X)               \
 	X(SSE2, "sse2")               \
@@ -77,4 +79,5 @@ struct rfl_cpu_leaves {
 /** Identify any x86 CPU from its cpuid leaves. */
 void rfl_cpu_id_from_leaves(const struct rfl_cpu_leaves *leaves, struct rfl_cpu_id *ret);
 
+RFL_API_END
 #endif

@@ -14,6 +14,8 @@
 #include "base/err.h"
 #include "machine/isa.h"
 
+RFL_API_BEGIN
+
 enum rfl_known { RFL_NOT_KNOWN = -1, RFL_NO = 0, RFL_YES = 1 };
 
 /** The data or unified caches of one level; on hybrid CPUs, the smallest. */
@@ -102,4 +104,5 @@ enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err) RFL_WARN_UNUSED;
 enum rfl_rc rfl_bind_memory(void *at, size_t bytes, int numa_node,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

@@ -14,6 +14,8 @@
 
 #include "base/err.h"
 
+RFL_API_BEGIN
+
 /** Arithmetic rates for dense data (without sparsity). */
 enum rfl_device_rate {
 	RFL_DEVICE_FP64,
@@ -90,4 +92,5 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 /** The same; NULL if there is none, or if an argument is NULL. */
 const struct rfl_device_sheet *rfl_devices_get(const struct rfl_devices *devices, const char *name);
 
+RFL_API_END
 #endif

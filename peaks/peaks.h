@@ -17,6 +17,8 @@
 #include "machine/machine.h"
 #include "peaks/devices.h"
 
+RFL_API_BEGIN
+
 enum rfl_peak_status {
 	RFL_PEAK_MEASURED,
 	RFL_PEAK_SPEC,    /**< from a data sheet */
@@ -258,4 +260,5 @@ struct rfl_peaks_ref {
 size_t rfl_peaks_doubts(const struct rfl_peaks *p, const char *today,
 			const struct rfl_peaks_ref *used, size_t nused, struct rfl_buf *lines);
 
+RFL_API_END
 #endif

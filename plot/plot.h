@@ -14,6 +14,8 @@
 #include "plot/surface.h"
 #include "roofline/points.h"
 
+RFL_API_BEGIN
+
 /** Sizes in points (1/72 inch). */
 #define RFL_PLOT_WIDTH      1180.0
 #define RFL_PLOT_HEIGHT     760.0
@@ -96,4 +98,5 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
  */
 enum rfl_rc rfl_plot_check(const struct rfl_plot_input *in, struct rfl_err *err) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

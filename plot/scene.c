@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "plot/font_widths.inc"
 
@@ -188,10 +189,10 @@ const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap)
 	char *text;
 
 	va_copy(again, ap);
-	len = vsnprintf(NULL, 0, fmt, ap);
+	len = rfl_num_vprint(NULL, 0, fmt, ap);
 	text = rfl_arena_array(s->arena, (size_t)(len > 0 ? len : 0) + 1, 1);
 	if (len > 0)
-		vsnprintf(text, (size_t)len + 1, fmt, again);
+		rfl_num_vprint(text, (size_t)len + 1, fmt, again);
 	rfl_text_one_line(text); /* PDF and SVG do not allow control characters */
 	va_end(again);
 	return text;

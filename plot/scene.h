@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 
+RFL_API_BEGIN
+
 /* ---- text metrics: Liberation Sans is compiled in, so that the layout of a figure
  * depends neither on its format nor on FreeType ---- */
 
@@ -184,8 +186,10 @@ const char *rfl_scene_vprintf(struct rfl_scene *s, const char *fmt, va_list ap) 
 /** The area of a horizontal text of width w, from its left end on the baseline. */
 static inline struct rfl_box rfl_text_box(double x, double y, double w, double size)
 {
-	return (struct rfl_box){ x, y - RFL_TEXT_ASCENT * size, w,
-				 (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
+	const struct rfl_box box = { x, y - RFL_TEXT_ASCENT * size, w,
+				     (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
+
+	return box;
 }
 
 /** The corners of the area of a rotated text, beginning at its lower left. */
@@ -198,4 +202,5 @@ void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4]);
 size_t rfl_marker_outline(enum rfl_marker shape, double r,
 			  struct rfl_xy out[RFL_MARKER_MAX_POINTS]);
 
+RFL_API_END
 #endif

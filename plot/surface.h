@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "plot/scene.h"
 
+RFL_API_BEGIN
+
 #define RFL_TERMINAL_COLUMNS 100
 #define RFL_TERMINAL_ROWS    32
 
@@ -84,4 +86,5 @@ void rfl_surface__number(struct rfl_buf *out, double value, int digits);
 /** Set the on and off lengths of a dash for this stroke width. @return their number */
 int rfl_surface__dash(enum rfl_dash dash, double width, double lengths[4]);
 
+RFL_API_END
 #endif

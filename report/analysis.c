@@ -526,46 +526,46 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 
 /* ---- summary ---- */
 
-static bool in_tokens(const struct analysis *a)
+/* Samples per second, of language models tokens per second. */
+static double rate_of(const struct rfl_repeats_config *c)
 {
-	return a->r->kind == RFL_REPORT_LM || a->r->kind == RFL_REPORT_ATTENTION;
+	const int64_t tokens = c->row->context_length;
+
+	return c->stats.mean * (double)(tokens > 0 ? tokens : 1);
 }
 
-/* Samples per second; tokens per second in a report on language models. */
-static double rate_of(const struct analysis *a, const struct rfl_repeats_config *c)
-{
-	return c->stats.mean * (in_tokens(a) ? (double)c->row->context_length : 1);
-}
-
-/* The configuration with the highest rate of each environment. */
+/* The configuration with the highest rate of each environment, of language models apart. */
 static void say_fastest(struct analysis *a)
 {
 	const struct rfl_repeats *r = a->r->repeats;
 	const size_t n = r ? r->n : 0;
-	const struct rfl_repeats_config **best = rfl_arena_array(a->page->arena, n, sizeof(*best));
+	const struct rfl_repeats_config **best =
+		rfl_arena_array(a->page->arena, 2 * n, sizeof(*best));
 	RFL_AUTO(texts) envs = { .arena = NULL };
 	char mean[RFL_NUM_MAX], std[RFL_NUM_MAX];
-	size_t k;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct rfl_repeats_config *c = &r->configs[i];
+		const struct rfl_repeats_config **b;
 
 		if (c->n == 0)
 			continue;
-		k = rfl_report__env(&envs, c->row->env);
-		if (!best[k] || rate_of(a, c) > rate_of(a, best[k]))
-			best[k] = c;
+		b = &best[2 * rfl_report__env(&envs, c->row->env) + (c->row->context_length > 0)];
+		if (!*b || rate_of(c) > rate_of(*b))
+			*b = c;
 	}
-	for (k = 0; k < envs.index.n; k++) {
-		rfl_num_people(rate_of(a, best[k]), 4, mean);
-		rfl_num_people(best[k]->cv * rate_of(a, best[k]), 2, std);
+	for (size_t k = 0; k < 2 * envs.index.n; k++) {
+		if (!best[k])
+			continue;
+		rfl_num_people(rate_of(best[k]), 4, mean);
+		rfl_num_people(best[k]->cv * rate_of(best[k]), 2, std);
 		rfl_buf_reset(&a->text);
 		if (isnan(best[k]->stats.std))
 			rfl_buf_puts(&a->text, "one run");
 		else
 			rfl_buf_printf(&a->text, "n = %zu, standard deviation %s", best[k]->n, std);
 		rfl_page_item(a->page, "Highest throughput: %s %s/s (%s, %s).", mean,
-			      in_tokens(a) ? "tokens" : "samples",
+			      k % 2 ? "tokens" : "samples",
 			      rfl_report__name(a->r, a->page, best[k]), rfl_buf_str(&a->text));
 	}
 }

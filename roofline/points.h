@@ -8,6 +8,8 @@
 
 #include "base/fields.h"
 
+RFL_API_BEGIN
+
 /* X(kind, name, meaning), for RFL_FIELD(). A point is one configuration over its repeats. _lo and
  * _hi are the limits of the uncertainty. */
 /* clang-format off */
@@ -165,4 +167,5 @@ void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points);
 void rfl_points_free(struct rfl_points *points);
 RFL_AUTOPTR_TYPE(points, free);
 
+RFL_API_END
 #endif

@@ -1,6 +1,6 @@
 /*
- * points_table.c - points from another program's table of arithmetic intensities and rates. Nothing
- * is counted: the numbers are the table's, the ceilings the environment's.
+ * points_table.c - points from the arithmetic intensities and rates of another program or of its
+ * table. Nothing is counted: the numbers are the program's, the ceilings the environment's.
  */
 #include "roofline/parts.h"
 
@@ -11,44 +11,43 @@
 #include "roofline/verdict.h"
 
 /* The key of the compute ceiling: the one for runs in this precision, else any that is known. */
-static const char *key_of(const struct rfl_peaks_env *env, const struct rfl_ledger_row *row,
+static const char *key_of(const struct rfl_peaks_env *env, const struct rfl_point *p,
 			  struct rfl_arena *arena)
 {
 	static const char *const units[] = { "vector", "matrix" };
 	const bool gpu = rfl_text_same(env->kind, "gpu");
-	const char *backend = row->backend ? row->backend : gpu ? "cuda" : "cpu", *key = NULL;
+	const char *backend = p->backend ? p->backend : gpu ? "cuda" : "cpu", *key = NULL;
 	const struct rfl_ceiling *ceiling;
 
-	if (rfl_ceiling_find(backend, row->precision, &ceiling, NULL) == RFL_OK)
+	if (rfl_ceiling_find(backend, p->precision, &ceiling, NULL) == RFL_OK)
 		return rfl_ceiling_key(ceiling, env);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(units); i++) {
-		key = rfl_arena_printf(arena, "%s.%s", row->precision, units[i]);
+		key = rfl_arena_printf(arena, "%s.%s", p->precision, units[i]);
 		if (rfl_peak_usable(rfl_peaks_compute(env, key)))
 			return key;
 	}
-	return rfl_arena_printf(arena, "%s.vector", row->precision);
+	return rfl_arena_printf(arena, "%s.vector", p->precision);
 }
 
-static enum rfl_rc judge(const struct rfl_ledger_row *row, const struct rfl_peaks *peaks,
-			 const char *where, struct rfl_point *p, struct rfl_arena *arena,
-			 struct rfl_err *err)
+enum rfl_rc rfl_point_assess(struct rfl_point *p, const struct rfl_peaks *peaks,
+			     struct rfl_arena *arena, struct rfl_err *err)
 {
 	struct rfl_verdict_facts facts = { .env = rfl_peaks_find(peaks, p->env),
 					   .step_compulsory_bytes = NAN };
 	RFL_AUTO(buf) fact = { .len = 0 };
 	RFL_AUTO(buf) fix = { .len = 0 };
 	RFL_AUTO(buf) verdict = { .len = 0 };
-	const char *key = facts.env ? key_of(facts.env, row, arena) : "";
+	const char *key = facts.env ? key_of(facts.env, p, arena) : "";
 
 	facts.compute = facts.env ? rfl_peaks_compute(facts.env, key) : NULL;
 	facts.dram = facts.env ? rfl_peaks_dram(facts.env) : NULL;
 	for (int dram = 0; dram < 2 && !fact.len; dram++)
 		rfl_missing_ceiling(peaks, p->env, dram ? "DRAM" : key,
-				    dram ? facts.dram : facts.compute, row->backend,
-				    "leave out the row", &fact, &fix);
+				    dram ? facts.dram : facts.compute, p->backend,
+				    "leave out the point", &fact, &fix);
 	if (fact.len)
-		return rfl_fail(err, RFL_EMISSING, 0, "%s:%zu: %s; %s", where, row->line,
-				rfl_buf_str(&fact), rfl_buf_str(&fix));
+		return rfl_fail(err, RFL_EMISSING, 0, "%s; %s", rfl_buf_str(&fact),
+				rfl_buf_str(&fix));
 	rfl_point_set_roof(p, key, facts.compute->value, facts.compute->status, facts.dram, arena);
 	rfl_point_judge(p, &facts, arena);
 	rfl_verdict_write(p, &facts, &verdict);
@@ -107,8 +106,9 @@ enum rfl_rc rfl_points_of_table(const struct rfl_ledger *table, const char *path
 			p->attained_gflops_hi = row->attained_gflops + row->attained_gflops_std;
 			p->step_source = rfl_arena_strdup(pts->arena, RFL_POINT_OF_TABLE);
 		}
-		if (row->ai > 0 && row->attained_gflops > 0)
-			rc = judge(row, peaks, path, p, pts->arena, err);
+		if (row->ai > 0 && row->attained_gflops > 0 &&
+		    (rc = rfl_point_assess(p, peaks, pts->arena, err)))
+			rfl_err_prefix(err, "%s:%zu", path, row->line);
 	}
 	if (rc == RFL_OK && pts->n == 0)
 		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: the table has no rows; add one per point",

@@ -14,6 +14,8 @@
 #include "complexity/count.h"
 #include "peaks/peaks.h"
 
+RFL_API_BEGIN
+
 /** Relative distance to the ridge point within which both ceilings limit a point. */
 #define RFL_ROOF_KNEE_BAND 0.10
 
@@ -120,4 +122,5 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 			    enum rfl_fusion fusion, struct rfl_attain_roof *ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+RFL_API_END
 #endif

@@ -9,6 +9,8 @@
 #include "roofline/points.h"
 #include "roofline/roofline.h"
 
+RFL_API_BEGIN
+
 /** Percentage of the roof below which neither ceiling explains the time. */
 #define RFL_VERDICT_EXPLAINS 30
 
@@ -68,9 +70,17 @@ void rfl_point_set_roof(struct rfl_point *p, const char *key, double flop_per_s,
 void rfl_point_judge(struct rfl_point *p, const struct rfl_verdict_facts *f,
 		     struct rfl_arena *texts);
 
+/** Look up the ceilings of a point in its environment, and set all columns that depend on them,
+ * with the verdict. The point has env, precision, ai and attained_gflops, and may have a backend.
+ * @param texts  of the point
+ * @return RFL_OK; RFL_EMISSING names the ceiling and the command that supplies it */
+enum rfl_rc rfl_point_assess(struct rfl_point *p, const struct rfl_peaks *peaks,
+			     struct rfl_arena *texts, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Append the verdict on a judged point as a sentence; nothing if its bound is unknown. Above the
  * roof, it lists the likely causes. */
 void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts *f,
 		       struct rfl_buf *out);
 
+RFL_API_END
 #endif

@@ -12,6 +12,7 @@
 struct list_args {
 	struct rfl_opt_list words; /* names of registries and parts of item names */
 	int format;
+	bool json; /* of version */
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct list_args, kind, member, __VA_ARGS__)
@@ -173,27 +174,30 @@ static const char *const version_formats[] = { "table", "json", NULL };
 
 static const struct rfl_opt version_opts[] = {
 	OPT(CHOICE, format, .name = "format", .meta = "FMT", .choices = version_formats,
-	    .def = "table", .help = "output format"),
+	    .def = "table", .against = "json", .help = "output format"),
+	OPT(FLAG, json, .name = "json", .help = "the same as --format json"),
 	{ .name = NULL },
 };
 
 static enum rfl_rc run_version(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	static const char *const libraries[] = { "libraries" };
+	const char *commit = RFL_COMMIT[0] != '\0' ? RFL_COMMIT : NULL;
+	const struct list_args *a = args;
 	json_t *features = json_array();
-	json_auto_t *root =
-		json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "schema", "roofline.version/1",
-			  "version", RFL_VERSION, "compiler", RFL_COMPILER, "build_type",
-			  RFL_BUILD_TYPE, "sanitizers", RFL_SANITIZE, "features", features);
+	json_auto_t *root = json_pack(
+		"{s:s, s:s, s:s?, s:s, s:s, s:s, s:o}", "schema", "roofline.version/1", "version",
+		RFL_VERSION, "commit", commit, "compiler", RFL_COMPILER, "build_type",
+		RFL_BUILD_TYPE, "sanitizers", RFL_SANITIZE, "features", features);
 	RFL_AUTO(buf) out = { .len = 0 };
 	struct rfl_inventory inv;
 	enum rfl_rc rc = rfl_inventory_new(cli, libraries, 1, &inv, err);
 
 	if (rc)
 		return rc;
-	rfl_buf_printf(&out, "roofline %s\ncompiler    %s, %s%s%s\n", RFL_VERSION, RFL_COMPILER,
-		       RFL_BUILD_TYPE, RFL_SANITIZE[0] != '\0' ? ", sanitizers " : "",
-		       RFL_SANITIZE);
+	rfl_buf_printf(&out, "roofline %s\ncommit      %s\ncompiler    %s, %s%s%s\n", RFL_VERSION,
+		       commit ? commit : "unknown", RFL_COMPILER, RFL_BUILD_TYPE,
+		       RFL_SANITIZE[0] != '\0' ? ", sanitizers " : "", RFL_SANITIZE);
 	for (const struct rfl_item *item = inv.items; item < inv.items + inv.n; item++) {
 		const char *reason = rfl_item_finding(item, inv.arena);
 		const bool built_in = item->state == RFL_ITEM_OK;
@@ -204,9 +208,8 @@ static enum rfl_rc run_version(struct rfl_cli *cli, const void *args, struct rfl
 			features, json_pack("{s:s, s:b, s:s, s:s}", "name", item->name, "built_in",
 					    built_in, "purpose", item->summary, "reason", reason));
 	}
-	return ((const struct list_args *)args)->format
-		       ? rfl_cli_put_json(cli, root, "version", err)
-		       : rfl_cli_put(cli, &out, "version", err);
+	return a->format || a->json ? rfl_cli_put_json(cli, root, "version", err)
+				    : rfl_cli_put(cli, &out, "version", err);
 }
 
 const struct rfl_cmd rfl_cmd_version = {
@@ -215,7 +218,7 @@ const struct rfl_cmd rfl_cmd_version = {
 	.description = "A library marked \"no\" was not found when the program was built, or was "
 		       "disabled; the reason explains how to add it. Plugins are located at run "
 		       "time; see 'roofline list engines'.",
-	.example = "roofline version --format json",
+	.example = "roofline version --json",
 	.opts = version_opts,
 	.args_size = sizeof(struct list_args),
 	.run = run_version,

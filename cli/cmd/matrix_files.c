@@ -15,7 +15,7 @@ struct files_args {
 	struct rfl_opt_list
 		operands; /* the matrix, followed by options of sbatch or by directories */
 	struct rfl_opt_list only, setup;
-	const char *log_dir, *shard, *output;
+	const char *log_dir, *shard, *output, *launch;
 	int64_t shards, at_once;
 	int format;
 	bool retry_failed;
@@ -158,6 +158,9 @@ static const struct rfl_opt slurm_opts[] = {
 	OPT(FLAG, retry_failed, .name = "retry-failed", .help = "also repeat failed runs"),
 	OPT(LIST, setup, .name = "setup", .meta = "LINE",
 	    .help = "lines to insert into the script before the run, such as 'module load cuda'"),
+	OPT(TEXT, launch, .name = "launch", .meta = "COMMAND",
+	    .help = "command of the shell that starts roofline in a task, such as 'apptainer exec "
+		    "--nv study.sif roofline'; default: this program"),
 	OPT(TEXT, output, RFL_OPT_OUTPUT, .help = "file for the script; default: standard output"),
 	{ .name = NULL },
 };
@@ -186,6 +189,8 @@ static enum rfl_rc check_words(const struct files_args *a, struct rfl_err *err)
 		if (strchr(a->setup.items[i], '\n'))
 			return rfl_usage(err, "--setup: the value has a line break; give each line "
 					      "as a separate value");
+	if (a->launch && strchr(a->launch, '\n'))
+		return rfl_usage(err, "--launch: the value has a line break; write it in one line");
 	/* both also appear in a comment in the script */
 	if (strchr(a->log_dir, '\n') || strchr(a->operands.items[0], '\n'))
 		return rfl_usage(err, "FILE and --log-dir cannot contain line breaks in a script; "
@@ -199,13 +204,30 @@ static void put_word(struct rfl_buf *out, const char *before, const char *word)
 	rfl_text_shell_word(word, out);
 }
 
+/* The environment of all these runs, or NULL if they have several. */
+static const char *common_env(const struct rfl_matrix_pick *pick)
+{
+	const char *env = NULL;
+
+	for (size_t i = 0; i < pick->n; i++) {
+		const char *other = pick->m->cells[pick->runs[i] % pick->m->ncells].env;
+
+		if (env && strcmp(env, other) != 0)
+			return NULL;
+		env = other;
+	}
+	return env;
+}
+
 /* The script redirects the output, because Slurm discards it if its directory does not exist before
  * the script starts. With exec, signals from Slurm reach the program. Unlike sh, bash inherits the
  * function 'module'. Scripts of modules and virtual environments fail with set -u. */
 static void write_script(const struct files_args *a, const struct rfl_cli *cli,
-			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
-			 struct rfl_buf *out)
+			 const struct rfl_matrix_pick *pick, int64_t shards, struct rfl_buf *out)
 {
+	const struct rfl_matrix *m = pick->m;
+	const char *env = common_env(pick);
+
 	rfl_buf_printf(out, "#!/bin/bash\n#SBATCH --job-name=%s\n#SBATCH --array=0-%" PRId64,
 		       m->name, shards - 1);
 	if (a->at_once)
@@ -224,25 +246,32 @@ static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 		       " tasks. Submit it with sbatch from this directory; each task\n# writes to "
 		       "a separate directory. To merge the results when all tasks have ended:\n"
 		       "#   roofline matrix merge",
-		       m->name, nruns, shards);
+		       m->name, pick->n, shards);
 	put_word(out, " ", m->path);
 	put_word(out, " --log-dir ", a->log_dir);
 	put_word(out,
 		 "\nset -e\n: \"${SLURM_ARRAY_TASK_ID:?submit this script with sbatch}\"\nlogs=",
 		 a->log_dir);
-	rfl_buf_puts(
-		out,
-		"\nmkdir -p -- \"$logs/tasks/$SLURM_ARRAY_TASK_ID\"\n"
-		"exec >>\"$logs/tasks/$SLURM_ARRAY_TASK_ID/slurm-$SLURM_ARRAY_JOB_ID.out\" 2>&1\n"
-		"echo \"task $SLURM_ARRAY_TASK_ID on $(hostname), GPU "
-		"${CUDA_VISIBLE_DEVICES:-none}\"\n");
+	/* the arrays of two environments write to different directories */
+	rfl_buf_puts(out, "\ntask=$logs/tasks/");
+	if (env) {
+		put_word(out, "", env);
+		rfl_buf_puts(out, "-");
+	}
+	rfl_buf_puts(out, "$SLURM_ARRAY_TASK_ID\nmkdir -p -- \"$task\"\n"
+			  "exec >>\"$task/slurm-$SLURM_ARRAY_JOB_ID.out\" 2>&1\n"
+			  "echo \"task $SLURM_ARRAY_TASK_ID on $(hostname), GPU "
+			  "${CUDA_VISIBLE_DEVICES:-none}\"\n");
 	for (size_t i = 0; i < a->setup.n; i++)
 		rfl_buf_printf(out, "%s\n", a->setup.items[i]);
-	put_word(out, "exec ", cli->self);
+	if (a->launch)
+		rfl_buf_printf(out, "exec %s", a->launch);
+	else
+		put_word(out, "exec ", cli->self);
 	put_word(out, " matrix run ", m->path);
 	rfl_buf_printf(out,
 		       " --shard \"$SLURM_ARRAY_TASK_ID/%" PRId64 "\" \\\n"
-		       "\t--log-dir \"$logs/tasks/$SLURM_ARRAY_TASK_ID\" --done-in \"$logs\"",
+		       "\t--log-dir \"$task\" --done-in \"$logs\"",
 		       shards);
 	for (size_t i = 0; i < a->only.n; i++)
 		put_word(out, " --only ", a->only.items[i]);
@@ -265,7 +294,7 @@ static enum rfl_rc slurm_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	if ((size_t)shards > pick.n)
 		return rfl_usage(err, "--shards: there are only %zu runs; use at most that many",
 				 pick.n);
-	write_script(a, cli, pick.m, pick.n, shards, &out);
+	write_script(a, cli, &pick, shards, &out);
 	/* printed unchanged, because it contains file names */
 	rc = rfl_cli_deliver(cli, a->output, RFL_FORMAT_CSV, &out, "script", err);
 	if (rc == RFL_OK && a->output)
@@ -282,8 +311,10 @@ const struct rfl_cmd rfl_cmd_matrix_slurm = {
 	.description =
 		"Writes an sbatch script for a job array. The tasks share the runs of a matrix "
 		"(docs/reference/matrix.md). Arguments after '--' are options of sbatch. Each task "
-		"executes its shard with 'roofline matrix run' and writes to tasks/<task> in the "
-		"log directory, so that no two machines append to the same file; 'roofline matrix "
+		"executes its shard with 'roofline matrix run' and writes to a directory of its "
+		"own "
+		"in tasks/ of the log directory, so that no two machines append to the same file; "
+		"'roofline matrix "
 		"merge' merges the rows. Runs that are ok in the log directory are not repeated. "
 		"Submit the script from the directory to which relative paths in the matrix refer.",
 	.example = "roofline matrix slurm matrix.json --output job.sh -- --gpus=1 "

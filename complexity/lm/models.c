@@ -151,7 +151,10 @@ enum rfl_rc rfl_lms_find(const struct rfl_lms *lms, const char *name, const stru
 		}
 	}
 	names[lms->n] = NULL;
-	(void)rfl_text_advice(name, names, 3, NULL, advice);
+	(void)rfl_text_advice(
+		name, names, 3,
+		"run 'roofline complexity --phase prefill --new 1 --models all' for a list",
+		advice);
 	free(names);
 	return rfl_fail(err, RFL_ENOTFOUND, 0, "no language model '%s'; %s", name, advice);
 }

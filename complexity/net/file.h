@@ -12,21 +12,6 @@
 #include "complexity/net.h"
 #include "complexity/op.h"
 
-/** Whether a model is named by the path of a network file, *.json or *.onnx, instead of a name of
- * the zoo. */
-bool rfl_net_is_file(const char *model);
-
-/**
- * Read a network: a JSON document, or an ONNX file, recognised by its contents.
- *
- * @param path  appears in messages
- * @param ret   set on success only; release with rfl_net_free()
- * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path and reason (a cycle, a missing tensor,
- * shapes that do not match, a duplicate name, sizes above 63 bits)
- */
-enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret,
-			 struct rfl_err *err) RFL_WARN_UNUSED;
-
 /** Check that the counts of one sample fit in 63 bits. RFL_EFORMAT if not. */
 enum rfl_rc rfl_net_check_counts(const struct rfl_net *net, struct rfl_err *err) RFL_WARN_UNUSED;
 

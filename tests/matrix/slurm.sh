@@ -2,13 +2,16 @@
 # A matrix farmed out by a real Slurm, and one run of two processes by its srun: munged, slurmctld and slurmd of our own, started by hand in a
 # temporary directory, with their own ports; all of it is stopped and removed in the end.
 #
-#   slurm.sh ROOFLINE ENGINES     ENGINES: directory of the engine that computes nothing
+#   slurm.sh ROOFLINE ENGINES [RUNS]     ENGINES: directory of the engine that computes nothing; RUNS: how many the
+#                                        node shares that dies (default 24, a multiple of 6)
 #
 # Exit: 0 passed, 1 failed, 77 Slurm cannot run here (the reason is printed).
 set -euo pipefail
 
+here=$(cd "$(dirname "$0")" && pwd)
 roofline=$(readlink -f "$1")
 ROOFLINE_PLUGIN_PATH=$(readlink -f "$2")
+runs=${3:-24}
 export ROOFLINE_PLUGIN_PATH
 export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C
 started=()
@@ -108,18 +111,26 @@ SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SlurmdParameters=config_overrides
+SlurmdTimeout=9
 SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0
 KillWait=2
 NodeName=$name NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=main Nodes=$name Default=YES MaxTime=INFINITE State=UP
+PartitionName=epyc Nodes=$name State=UP
+PartitionName=xeon Nodes=$name State=UP
 TEXT
 export SLURM_CONF=$dir/slurm.conf
 
 slurmctld -D -i -f "$SLURM_CONF" >"$dir/slurmctld.log" 2>&1 &
-started+=($!)
+control=$!
+started+=($control)
 wait_for 15 scontrol ping || skip "slurmctld does not start: $(tail -n 4 "$dir/slurmctld.log" | tr '\n' ';')"
-slurmd -D -f "$SLURM_CONF" >"$dir/slurmd.log" 2>&1 &
-started+=($!)
+start_node() {
+	setsid slurmd -D -f "$SLURM_CONF" >>"$dir/slurmd.log" 2>&1 &
+	node=$!
+	started+=($node)
+}
+start_node
 is_idle() { [ "$(sinfo -h -o %T)" = idle ]; }
 wait_for 15 is_idle || skip "slurmd does not start: $(tail -n 4 "$dir/slurmd.log" | tr '\n' ';')"
 
@@ -148,7 +159,7 @@ rows() { tail -n +2 logs/metrics.csv | wc -l; }
 
 submit matrix.json --at-once 2
 grep -q '^#SBATCH --array=0-3%2$' job.sh || fail "no array of four tasks in $(cat job.sh)"
-[ "$(ls logs/tasks | sort | tr '\n' ' ')" = "0 1 2 3 " ] || fail "tasks: $(ls logs/tasks)"
+[ "$(ls logs/tasks | sort | tr '\n' ' ')" = "lab-0 lab-1 lab-2 lab-3 " ] || fail "tasks: $(ls logs/tasks)"
 [ ! -e logs/metrics.csv ] || fail "a task wrote into the common directory"
 ! "$roofline" matrix status matrix.json --log-dir logs >status.out 2>&1 || fail "complete before the merge"
 "$roofline" matrix merge matrix.json --log-dir logs >merge.out || fail "merge: $(cat merge.out)"
@@ -178,7 +189,7 @@ submit more.json --retry-failed
 "$roofline" matrix status more.json --log-dir logs >status.out || fail "status: $(cat status.out)"
 
 # A task that is preempted in the middle of a run hears of it: its row says so, and queued again it goes on.
-has_row() { grep -q ",$1," again/tasks/0/metrics.csv; }
+has_row() { grep -q ",$1," again/tasks/lab-0/metrics.csv; }
 "$roofline" matrix slurm matrix.json --only lab/alexnet --shards 1 --output job.sh --log-dir again -- \
 	--cpus-per-task=1 --time=5 --requeue 2>submit.err || fail "matrix slurm: $(cat submit.err)"
 job=$(RFL_FAKE_MS=200,200,100 RFL_FAKE_PID=$dir/begun sbatch --parsable job.sh) || fail "sbatch: $job"
@@ -190,7 +201,7 @@ wait_for 30 waits_to_begin || fail "the task is not queued again: $(squeue 2>&1)
 sleep 2 # a credential of the very second in which the last one was revoked counts as revoked, too
 scontrol update "JobId=${job}_0" StartTime=now || fail "scontrol update"
 wait_for 60 job_ends || fail "the task that was queued again does not end: $(squeue 2>&1)"
-"$roofline" matrix status matrix.json --only lab/alexnet --log-dir again/tasks/0 >status.out ||
+"$roofline" matrix status matrix.json --only lab/alexnet --log-dir again/tasks/lab-0 >status.out ||
 	fail "queued again: $(cat status.out)"
 # Two tasks of one step train together.
 mkdir meet
@@ -202,4 +213,42 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 	sort >srun.rows
 [ "$(tr '\n' ';' <srun.rows)" = "both ok slurm 2 4;both_rank0 ok slurm 2 2;both_rank1 ok slurm 2 2;" ] ||
 	fail "rows of srun: $(cat srun.rows)"
+
+# A node dies in the middle of an array, with all that runs on it. When it is back its tasks run again, and
+# every run is there once.
+sed "s/\"repeats\": 2/\"repeats\": $((runs / 6))/; s/\"small\"/\"many\"/; s/\"batch_sizes\": \[2\]/\"batch_sizes\": [1, 2, 4]/" \
+	matrix.json >many.json
+"$roofline" matrix slurm many.json --shards 6 --log-dir many --output job.sh -- --cpus-per-task=1 --requeue 2>submit.err ||
+	fail "matrix slurm: $(cat submit.err)"
+many_rows() { cat many/tasks/*/metrics.csv 2>/dev/null | grep -c ",$1," || true; }
+some_are_there() { [ "$(many_rows ok)" -ge $((runs / 6)) ]; }
+RFL_FAKE_MS=20,20,20 sbatch --parsable job.sh >sbatch.out 2>&1 || fail "sbatch: $(cat sbatch.out)"
+wait_for $((60 + runs)) some_are_there || fail "no run of the array ends: $(squeue 2>&1)"
+on_node() { # the node's daemon and all that it started inherit the path of the configuration
+	local file pid
+	for file in $(grep -lzx "SLURM_CONF=$SLURM_CONF" /proc/[0-9]*/environ 2>/dev/null); do
+		pid=${file//[!0-9]/}
+		[ "$pid" = "$control" ] || [ "$(ps -o ppid= "$pid" | tr -d ' ')" = $$ ] && [ "$pid" != "$node" ] || echo "$pid"
+	done
+}
+for pid in $(on_node); do kill -KILL "$pid" 2>/dev/null || true; done
+is_down() { sinfo -h -o %T | grep -q '^down'; }
+wait_for 30 is_down || fail "nobody notices: $(sinfo 2>&1)"
+before=$(many_rows ok)
+[ "$before" -lt "$runs" ] || fail "the node died too late: $before rows"
+start_node
+wait_for 30 is_idle || fail "the node does not come back: $(sinfo 2>&1)"
+sleep 2
+for job in $(squeue -h -r -o %i); do scontrol update "JobId=$job" StartTime=now 2>/dev/null || true; done
+wait_for $((60 + runs)) job_ends || fail "the array does not end: $(squeue 2>&1)"
+"$roofline" matrix merge many.json --log-dir many >merge.out || fail "merge: $(cat merge.out)"
+[ "$(tail -n 1 merge.out)" = "many: $runs of $runs runs ok" ] || fail "merge after the death: $(cat merge.out)"
+[ "$(grep -c ,ok, many/metrics.csv)" -eq "$runs" ] || fail "$(grep -c ,ok, many/metrics.csv) rows instead of $runs"
+echo "the node died after $before of $runs runs"
+
+# The page, with the real engine if there is one; the node is in both of its partitions.
+build=$(dirname "$(dirname "$roofline")")
+if ls "$build"/lib/roofline/plugins/engine_torch-* >/dev/null 2>&1; then
+	"$here/../../docs/record" --check "$build" docs/guide/cluster.md >page.out 2>&1 || fail "the page: $(cat page.out)"
+fi
 echo "passed in $SECONDS s"

@@ -49,7 +49,7 @@ while IFS=: read -r page line command; do
 		continue
 	fi
 	checked=$((checked + 1))
-	for option in $(echo " $command" | grep -o -e ' --[a-z][a-z-]*'); do
+	for option in $(echo " ${command%% -- *}" | grep -o -e ' --[a-z][a-z-]*'); do
 		grep -q -w -e "$option" "$help" || [ "$option" = --help ] || [ "$option" = --version ] || {
 			echo "$page:$line: $command: no option $option" >&2
 			failed=1

@@ -107,8 +107,8 @@ static void dispatches(void **state)
 		  "roofline version: 'x': version takes no operands; leave it out\n" },
 		{ "roofline list modles", 2, NULL, "did you mean models?\n" },
 		{ "roofline probe", 2, NULL, "roofline probe: ENGINE is missing; usage: " },
-		{ "roofline completion fish", 2, NULL,
-		  "'fish' is not a supported shell; use bash\n" },
+		{ "roofline completion fihs", 2, NULL,
+		  "'fihs' is not a supported shell; did you mean fish?\n" },
 	};
 
 	(void)state;

@@ -491,10 +491,12 @@ static enum rfl_rc lower_scale(const char *name, void *data, size_t bytes, void 
 
 static void open_engine(struct rig *r, const struct rfl_optimizer *o)
 {
+	/* so small are these networks that two threads mostly wait for each other */
+	const bool with_two = r->precision == RFL_PRECISION_FP32 && r->layout == RFL_LAYOUT_NHWC;
 	const struct rfl_engine_config config = { .device = r->device,
 						  .precision = r->precision,
 						  .layout = r->layout,
-						  .threads = 2,
+						  .threads = with_two ? 2 : 1,
 						  .max_batch = MAX_BATCH,
 						  .optimizer = *o,
 						  .deterministic = true,

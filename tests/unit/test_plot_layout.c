@@ -742,7 +742,7 @@ static void random_study(struct demo *d, uint64_t *seed)
 #ifdef __SANITIZE_ADDRESS__
 #define STUDIES 80 /* ten times as slow */
 #else
-#define STUDIES 500
+#define STUDIES 200
 #endif
 
 /* Studies in all styles on their own pages, as a roofline and as another kind in turns. Dark
