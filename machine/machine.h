@@ -92,9 +92,6 @@ int64_t rfl_machine_oom_kills(const char *root);
 /** Return the size of all last-level caches in bytes; 0 if no cache is known. */
 int64_t rfl_machine_llc_bytes(const struct rfl_machine *m);
 
-/** The system can bind threads. If not, rfl_pin_thread() leaves them where they are. */
-extern const bool rfl_pins_threads;
-
 /** Bind the calling thread to one hardware thread; RFL_EUNAVAILABLE if the system refuses. */
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -105,4 +102,7 @@ enum rfl_rc rfl_bind_memory(void *at, size_t bytes, int numa_node,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 RFL_API_END
+
+/** The system can bind threads. If not, rfl_pin_thread() leaves them where they are. */
+extern const bool rfl_pins_threads;
 #endif
