@@ -38,7 +38,9 @@ endif()
 # Reference values are bit patterns: a contracted multiply-add would change them.
 target_compile_options(rfl_flags INTERFACE -ffp-contract=off)
 # Functions that the C library exports are still inlined within a file.
-target_compile_options(rfl_flags INTERFACE -fno-semantic-interposition)
+if(NOT APPLE)
+  target_compile_options(rfl_flags INTERFACE -fno-semantic-interposition)
+endif()
 target_compile_options(rfl_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
     -Wmissing-prototypes -Wvla -Wwrite-strings -Wundef>
