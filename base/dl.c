@@ -1,18 +1,14 @@
 /* dl.c - shared libraries loaded at run time. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dlinfo, dl_iterate_phdr */
-#endif
 #include "base/dl.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/os.h"
 
 struct rfl_dl {
 	void *handle;
@@ -82,29 +78,14 @@ void *rfl_dl_sym(struct rfl_dl *dl, const char *name)
 
 const char *rfl_dl_path(const struct rfl_dl *dl)
 {
-	struct link_map *map = NULL;
+	const char *path = rfl_os_library_path(dl->handle);
 
-	if (dlinfo(dl->handle, RTLD_DI_LINKMAP, &map) != 0 || !map->l_name[0])
-		return dl->name;
-	return map->l_name;
-}
-
-/* @param text  in: prefix, out: path */
-static int look_for_mapped(struct dl_phdr_info *info, size_t size, void *text)
-{
-	const char **prefix = text;
-	const char *base = rfl_path_base(info->dlpi_name);
-
-	(void)size;
-	if (strncmp(base, *prefix, strlen(*prefix)) != 0 || !strstr(base, ".so"))
-		return 0;
-	*prefix = info->dlpi_name;
-	return 1;
+	return path ? path : dl->name;
 }
 
 const char *rfl_dl_mapped(const char *prefix)
 {
-	return dl_iterate_phdr(look_for_mapped, &prefix) ? prefix : NULL;
+	return rfl_os_library_mapped(prefix);
 }
 
 void rfl_dl_close(struct rfl_dl *dl)

@@ -2,7 +2,7 @@
  * proc.c - starts a child process (pipes, fork, exec) and watches it until it ends (output,
  * deadline, cancellation, resource usage).
  */
-#define _GNU_SOURCE /* pipe2, prctl, wait4, syscall */
+#define _DEFAULT_SOURCE /* wait4 */
 
 #include "base/proc.h"
 
@@ -14,17 +14,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/os.h"
 
 #define CAPTURE_MAX   ((size_t)64 << 20)
 #define REPORT_MAX    ((size_t)16 << 20) /* maximum length of a line */
@@ -149,9 +147,9 @@ int rfl_proc_exec_errno(int failure, pid_t pid)
 static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], char **env,
 		      const sigset_t *mask, pid_t parent)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+	if (rfl_os_die_with_parent() != 0)
 		give_up(fds[FAILURE]);
-	if (getppid() != parent) /* the parent died before prctl() */
+	if (getppid() != parent) /* the parent died before that */
 		_exit(127);
 	if (dup2(fds[IN], STDIN_FILENO) < 0 ||
 	    (spec->capture_stdout && dup2(fds[OUT], STDOUT_FILENO) < 0) ||
@@ -190,7 +188,7 @@ static enum rfl_rc spawn(struct watch *w, const sigset_t *mask, struct rfl_err *
 	int code; /* errno of the failed exec */
 
 	for (int i = 0; i < NPIPES; i++) {
-		if (wanted[i] && pipe2(ends, O_CLOEXEC) == 0) {
+		if (wanted[i] && rfl_os_pipe(ends) == 0) {
 			theirs[i] = lift(ends[i != IN], least);
 			w->fds[i] = lift(ends[i == IN], least);
 		} else if (i == IN && !wanted[i]) {
@@ -303,7 +301,7 @@ void rfl_proc_add_usage(struct rfl_proc_result *r, const struct rusage *ru)
 {
 	r->user_s += seconds(ru->ru_utime);
 	r->system_s += seconds(ru->ru_stime);
-	r->max_rss_bytes = fmax(r->max_rss_bytes, (double)ru->ru_maxrss * 1024);
+	r->max_rss_bytes = fmax(r->max_rss_bytes, (double)ru->ru_maxrss * rfl_os_rss_unit);
 	r->minor_faults += ru->ru_minflt;
 	r->major_faults += ru->ru_majflt;
 	r->voluntary_switches += ru->ru_nvcsw;
@@ -377,7 +375,7 @@ static void watch_to_end(struct watch *w)
 {
 	int wait_ms = 0;
 
-	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+	w->pidfd = rfl_os_exit_fd(w->pid);
 	while (!w->reaped && w->rc == RFL_OK) {
 		struct pollfd fds[FAILURE + 1];
 		int n;
@@ -434,8 +432,8 @@ enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_resul
 		.kill_at_s = NEVER,
 		.err = err,
 	};
-	const struct timespec now = { 0 };
 	sigset_t sigpipe, pending, before;
+	int number;
 
 	*ret = (struct rfl_proc_result){ 0 };
 	rfl_buf_init(&ret->out, CAPTURE_MAX);
@@ -453,9 +451,11 @@ enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_resul
 		watch_to_end(&w);
 	rfl_buf_fini(&w.report);
 	/* consume a SIGPIPE raised by write_input(), then unblock the signal */
-	if (sigismember(&pending, SIGPIPE) != 1)
-		while (sigtimedwait(&sigpipe, NULL, &now) < 0 && errno == EINTR)
-			;
+	if (sigismember(&pending, SIGPIPE) != 1) {
+		sigpending(&pending);
+		if (sigismember(&pending, SIGPIPE) == 1)
+			(void)sigwait(&sigpipe, &number);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return w.rc;
 }
@@ -468,15 +468,8 @@ void rfl_proc_result_fini(struct rfl_proc_result *r)
 
 char *rfl_proc_self(struct rfl_err *err)
 {
-	char *path = realpath("/proc/self/exe", NULL);
+	char *path = rfl_os_program();
 
-	if (!path) { /* /proc is not mounted: the path by which the program was started */
-		char *started;
-		const unsigned long at = getauxval(AT_EXECFN);
-
-		memcpy(&started, &at, sizeof(started));
-		path = started ? realpath(started, NULL) : NULL;
-	}
 	if (!path)
 		rfl_fail_errno(err, "the path of this program");
 	return path;

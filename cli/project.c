@@ -111,7 +111,7 @@ static enum rfl_rc load(struct rfl_project *p, const char *text, size_t len, con
 			struct rfl_err *err)
 {
 	struct rfl_bind b = { .arena = p->arena, .err = err };
-	struct keys keys = { NULL };
+	struct keys keys = { .env = NULL };
 	json_auto_t *root = NULL;
 
 	b.rc = rfl_json_loads_commented(text, len, p->path, &root, err);

@@ -28,13 +28,26 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 add_library(rfl_flags INTERFACE)
 target_include_directories(rfl_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
 target_compile_definitions(rfl_flags INTERFACE _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64)
+set(RFL_ORIGIN $ORIGIN)
+set(RFL_RPATH -Wl,--disable-new-dtags) # DT_RPATH serves the dependencies of the libraries as well
+if(APPLE) # whose headers have another name for a member of POSIX, and more only when asked
+  target_compile_definitions(rfl_flags INTERFACE _DARWIN_C_SOURCE st_mtim=st_mtimespec)
+  set(RFL_ORIGIN @loader_path)
+  set(RFL_RPATH)
+endif()
 # Reference values are bit patterns: a contracted multiply-add would change them.
 target_compile_options(rfl_flags INTERFACE -ffp-contract=off)
 # Functions that the C library exports are still inlined within a file.
-target_compile_options(rfl_flags INTERFACE -fno-semantic-interposition)
+if(NOT APPLE)
+  target_compile_options(rfl_flags INTERFACE -fno-semantic-interposition)
+endif()
 target_compile_options(rfl_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
     -Wmissing-prototypes -Wvla -Wwrite-strings -Wundef>
+  # what gcc does not count among these
+  $<$<C_COMPILER_ID:Clang,AppleClang>:-Wno-unknown-warning-option -Wno-sign-conversion
+    -Wno-enum-float-conversion -Wno-overlength-strings -Wno-string-concatenation
+    -Wno-missing-designated-field-initializers>
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>)
 if(RFL_WERROR)
   target_compile_options(rfl_flags INTERFACE -Werror)

@@ -32,11 +32,11 @@ function(rfl_add_plugin plugin)
     target_link_libraries(${target} PRIVATE rfl_${room})
   endforeach()
   target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES})
-  # RPATH rather than RUNPATH: it also serves what the libraries need in their turn.
-  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
-  # Use the rooms linked here, not the functions of a librfl in the process.
-  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
-  if(NOT RFL_SANITIZE)
+  target_link_options(${target} PRIVATE ${RFL_RPATH})
+  if(NOT APPLE) # Use the rooms linked here, not the functions of a librfl in the process.
+    target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
+  endif()
+  if(NOT RFL_SANITIZE AND NOT APPLE)
     target_link_options(${target} PRIVATE -Wl,--no-undefined)
   endif()
   set_target_properties(${target} PROPERTIES

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/os.h"
 #include "machine/machine.h"
 
 #define SAMPLED 500 /* files checked: enough for a resolution of 1 % */
@@ -25,8 +26,8 @@ static void drop_pages(const char *path)
 
 	if (fd < 0)
 		return;
-	(void)fdatasync(fd); /* dirty pages cannot be dropped */
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	(void)fsync(fd); /* dirty pages cannot be dropped */
+	rfl_os_drop_pages(fd);
 	close(fd);
 }
 
@@ -48,7 +49,7 @@ static void count_pages(const char *path, size_t *pages, size_t *resident)
 			size = sizeof(present) * page;
 		map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 		n = (size + page - 1) / page;
-		if (map != MAP_FAILED && mincore(map, size, present) == 0) {
+		if (map != MAP_FAILED && mincore(map, size, (void *)present) == 0) {
 			*pages += n;
 			for (size_t i = 0; i < n; i++)
 				*resident += present[i] & 1U;

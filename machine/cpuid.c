@@ -1,7 +1,6 @@
 /*
- * cpuid.c - instruction sets, vendor, model and caches of the CPU. x86: raw cpuid and XGETBV,
- * because compilers know different sets of feature names. Arm: the auxiliary vector and
- * /proc/cpuinfo.
+ * cpuid.c - instruction sets, vendor, model and caches of an x86 CPU: raw cpuid and XGETBV, because
+ * compilers know different sets of feature names. The operating system describes other CPUs.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall */
@@ -10,9 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -183,67 +180,6 @@ void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 	rfl_cpu_id_from_leaves(&l, ret);
 }
 
-#else /* not x86 */
-
-enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this CPU has no AMX");
-}
-
-#if defined(__aarch64__)
-
-/* Bits of AT_HWCAP (word 0) and AT_HWCAP2 (word 1), from the kernel's uapi/asm/hwcap.h. */
-static const struct {
-	enum rfl_isa isa;
-	int word, bit;
-} features[] = {
-	{ RFL_ISA_NEON, 0, 1 },      { RFL_ISA_ARM_FP16, 0, 10 }, { RFL_ISA_ARM_DOTPROD, 0, 20 },
-	{ RFL_ISA_SVE, 0, 22 },      { RFL_ISA_SVE2, 1, 1 },      { RFL_ISA_ARM_I8MM, 1, 13 },
-	{ RFL_ISA_ARM_BF16, 1, 14 }, { RFL_ISA_SME, 1, 23 },
-};
-
-uint64_t rfl_isa_detect(void)
-{
-	const unsigned long words[] = { getauxval(AT_HWCAP), getauxval(AT_HWCAP2) };
-	uint64_t found = 0;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(features); i++) {
-		if ((words[features[i].word] >> features[i].bit) & 1)
-			found |= UINT64_C(1) << features[i].isa;
-	}
-	return found;
-}
-
-#else
-
-uint64_t rfl_isa_detect(void)
-{
-	return 0;
-}
-
-#endif
-
-void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
-{
-	char text[4096];
-	unsigned part;
-
-	*ret = (struct rfl_cpu_id){ .family = 0 };
-	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/cpuinfo"))
-		return;
-	const char *at = strstr(text, "CPU implementer");
-
-	if (!at || sscanf(at, "CPU implementer : %15s", ret->vendor) != 1)
-		ret->vendor[0] = '\0';
-	at = strstr(text, "CPU part");
-	if (at && sscanf(at, "CPU part : %x", &part) == 1)
-		ret->model = (int)part;
-}
-
-#endif
-
-/* ---- names ---- */
-
 void rfl_isa_cpu_brand(char out[49])
 {
 	out[0] = '\0';
@@ -256,6 +192,15 @@ void rfl_isa_cpu_brand(char out[49])
 	}
 	out[48] = '\0';
 }
+
+#else /* the rest is in os_linux.c and os_macos.c */
+
+enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this CPU has no AMX");
+}
+
+#endif
 
 void rfl_isa_hypervisor(char out[13])
 {

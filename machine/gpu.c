@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/dl.h"
+#include "base/os.h"
 #include "machine/nvml.h"
 
 #define REASON_IDLE 0x1u
@@ -313,7 +314,6 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
 			    struct rfl_err *err)
 {
 	struct rfl_sampler *s;
-	pthread_condattr_t monotonic;
 	enum rfl_rc rc;
 
 	if (!(hz > 0 && hz <= 1000))
@@ -323,10 +323,7 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
 	s->interval_s = 1 / hz;
 	reset(s);
 	(void)pthread_mutex_init(&s->lock, NULL);
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&s->wake, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
+	rfl_os_cond_init(&s->wake);
 	if ((rc = open_nvml(&s->nvml, err)) != RFL_OK ||
 	    (rc = find_device(s, pci_bus_id, err)) != RFL_OK) {
 		rfl_sampler_free(s);

@@ -1,27 +1,19 @@
-/* machine.c - reads the topology with hwloc, identifies the system, and binds threads. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_setaffinity, syscall */
-#endif
+/* machine.c - reads the topology with hwloc, and identifies the system. */
 #include "machine/machine.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <hwloc.h>
-#include <linux/mempolicy.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "machine/machine_parts.h"
 #include "machine/terms.h"
-
-#define CPUS_MAX 8192
 
 /* --- topology -------------------------------------------------------------------------------- */
 
@@ -139,18 +131,22 @@ static enum rfl_rc load_topology(struct rfl_machine *m, struct rfl_err *err)
 	hwloc_cpuset_t usable = hwloc_bitmap_alloc();
 	enum rfl_rc rc;
 
-	/* Without those files, the Linux component fails in any case, and hwloc uses cpuid.
-	 * INCLUDE_DISALLOWED: cores outside our affinity mask count as cores of the machine. */
-	if (!usable || hwloc_topology_init(&topology) != 0 ||
-	    (!linux_shows_cores() &&
-	     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
-					   "linux") != 0) ||
+	/* Without those files, the Linux component fails in any case, and hwloc uses cpuid. Other
+	 * systems have no such component. */
+	if (hwloc_topology_init(&topology) == 0 && !linux_shows_cores())
+		(void)hwloc_topology_set_components(
+			topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "linux");
+	/* INCLUDE_DISALLOWED: cores outside our affinity mask count as cores of the machine. */
+	if (!usable || !topology ||
 	    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
-	    hwloc_topology_load(topology) != 0 ||
-	    hwloc_get_cpubind(topology, usable, HWLOC_CPUBIND_THREAD) != 0)
+	    hwloc_topology_load(topology) != 0) {
 		rc = rfl_fail_errno(err, "hwloc cannot read the topology");
-	else
+	} else {
+		/* macOS has no affinity masks */
+		if (hwloc_get_cpubind(topology, usable, HWLOC_CPUBIND_THREAD) != 0)
+			hwloc_bitmap_fill(usable);
 		rc = read_topology(m, topology, usable, err);
+	}
 	if (topology)
 		hwloc_topology_destroy(topology);
 	hwloc_bitmap_free(usable);
@@ -329,39 +325,6 @@ int64_t rfl_machine_llc_bytes(const struct rfl_machine *m)
 	const struct rfl_cache *last = m->ncaches > 0 ? &m->caches[m->ncaches - 1] : NULL;
 
 	return last ? last->size_bytes * last->count : 0;
-}
-
-enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
-{
-	cpu_set_t set[CPUS_MAX / CPU_SETSIZE]; /* one set holds 1024 CPUs */
-
-	if (os_index < 0 || os_index >= CPUS_MAX)
-		return rfl_fail(err, RFL_EINVAL, 0, "cpu %d does not exist", os_index);
-	CPU_ZERO_S(sizeof(set), set);
-	CPU_SET_S((size_t)os_index, sizeof(set), set);
-	if (sched_setaffinity(0, sizeof(set), set) != 0)
-		return rfl_fail(err, RFL_EUNAVAILABLE, errno,
-				"cannot bind a thread to cpu %d: %s; check the affinity mask of "
-				"this process (taskset -p)",
-				os_index, strerror(errno));
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_bind_memory(void *at, size_t bytes, int numa_node, struct rfl_err *err)
-{
-	enum { BITS = 8 * sizeof(unsigned long), NODES_MAX = 1024 };
-	unsigned long nodes[NODES_MAX / BITS] = { 0 };
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at / page * page;
-	const size_t len = ((uintptr_t)at + bytes + page - 1) / page * page - from;
-
-	if (numa_node < 0 || numa_node >= NODES_MAX)
-		return rfl_fail(err, RFL_EINVAL, 0, "NUMA node %d does not exist", numa_node);
-	nodes[numa_node / BITS] = 1ul << (numa_node % BITS);
-	/* the kernel ignores the last bit of the length */
-	if (syscall(SYS_mbind, from, len, MPOL_BIND, nodes, (unsigned long)NODES_MAX + 1, 0) == 0)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EUNAVAILABLE, errno, "cannot bind memory to NUMA node %d: %s",
-			numa_node, strerror(errno));
 }
 
 const char *const rfl_device_names[] = { "cpu", "cuda", "mps", NULL };

@@ -102,4 +102,7 @@ enum rfl_rc rfl_bind_memory(void *at, size_t bytes, int numa_node,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 RFL_API_END
+
+/** The system can bind threads. If not, rfl_pin_thread() leaves them where they are. */
+extern const bool rfl_pins_threads;
 #endif

@@ -3,7 +3,7 @@
  * runs the repeats together with the others, and watches whether it was left on its CPU.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise, RUSAGE_THREAD */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise */
 #endif
 #include "peaks/bench.h"
 
@@ -59,9 +59,16 @@ struct worker {
 	int index;
 	pthread_t thread;
 	struct span *spans; /* one per repeat */
-	long switches;
 	bool unbound;
 	struct rfl_err err;
+};
+
+/* As in POSIX, where it is optional. */
+struct barrier {
+	pthread_mutex_t lock;
+	pthread_cond_t open;
+	int n, missing; /* threads in all, and those that are not yet waiting */
+	unsigned round;
 };
 
 /* The threads of one job. */
@@ -72,7 +79,7 @@ struct team {
 	struct worker *workers;
 	pthread_mutex_t gate; /* held until all threads exist, or one of them could not start */
 	bool aborted;
-	pthread_barrier_t barrier;
+	struct barrier barrier;
 	atomic_int awake; /* threads that have passed the barrier, in all repeats */
 	/* set by worker 0 between barriers */
 	uint64_t iters;       /* iterations (chains) or passes (arrays) per repeat */
@@ -81,7 +88,8 @@ struct team {
 	double limit_s;       /* time of the clock */
 	bool more;
 	double begin_s, used_s; /* time of the clock, and of the CPUs for this process */
-	struct rfl_load load;   /* at begin_s */
+	long switches;
+	struct rfl_load load; /* at begin_s */
 	struct rfl_interference seen;
 };
 
@@ -196,9 +204,9 @@ enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b)
 char *rfl_bench_places(const struct rfl_bench *b, int first, int n, char *out, size_t out_size)
 {
 	const struct rfl_cpu *const *cpus = b->cpus + first;
-	size_t len = (size_t)snprintf(out, out_size, "cpu ");
+	size_t len = (size_t)snprintf(out, out_size, rfl_pins_threads ? "cpu " : "any cpu");
 
-	for (int i = 0; i < n && len < out_size; i++) {
+	for (int i = 0; rfl_pins_threads && i < n && len < out_size; i++) {
 		int last = i;
 
 		while (last + 1 < n && cpus[last + 1]->os_index == cpus[last]->os_index + 1)
@@ -214,6 +222,21 @@ char *rfl_bench_places(const struct rfl_bench *b, int first, int n, char *out, s
 }
 
 /* --- one thread of a job --- */
+
+static void wait_at(struct barrier *b)
+{
+	pthread_mutex_lock(&b->lock);
+	const unsigned round = b->round;
+
+	if (--b->missing == 0) {
+		b->missing = b->n;
+		b->round++;
+		pthread_cond_broadcast(&b->open);
+	}
+	while (round == b->round)
+		pthread_cond_wait(&b->open, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+}
 
 struct part {
 	struct rfl_kernel_arrays arrays;
@@ -307,6 +330,15 @@ static double seconds_of(clockid_t clock)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* How often a thread of this process had to let another run. */
+static long switches(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_nivcsw;
+}
+
 static bool read_load(const struct team *team, struct rfl_load *ret)
 {
 	int cpus[256];
@@ -333,6 +365,7 @@ static void begin(struct team *team, double each_s, double work_per_iter)
 	team->more = true;
 	(void)read_load(team, &team->load);
 	team->used_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+	team->switches = switches();
 	team->begin_s = rfl_clock_s();
 	team->limit_s = job->limit_s > 0 ? team->begin_s + job->limit_s : INFINITY;
 }
@@ -375,6 +408,7 @@ static void finish(struct team *team)
 	const int all = team->bench->machine->hw_threads;
 	struct rfl_load now;
 
+	seen->switches = switches() - team->switches;
 	seen->thread_s = wall * team->n;
 	seen->machine_s = wall * all;
 	seen->others_s = seen->steal_s = NAN;
@@ -390,7 +424,7 @@ static void start_together(struct team *team, int repeat)
 {
 	const double limit_s = rfl_clock_s() + TOGETHER_S;
 
-	pthread_barrier_wait(&team->barrier);
+	wait_at(&team->barrier);
 	atomic_fetch_add(&team->awake, 1);
 	while (atomic_load(&team->awake) < team->n * (repeat + 1) && rfl_clock_s() < limit_s)
 		;
@@ -402,7 +436,6 @@ static void *worker_main(void *arg)
 	struct team *team = w->team;
 	const struct rfl_bench_job *job = team->job;
 	const struct rfl_cpu *const *cpus = team->bench->cpus + (job ? job->first : 0);
-	struct rusage before = { 0 }, after = { 0 };
 	struct part part;
 	double each_s;
 
@@ -417,7 +450,7 @@ static void *worker_main(void *arg)
 		return NULL;
 	}
 	prepare(w, &part);
-	pthread_barrier_wait(&team->barrier);
+	wait_at(&team->barrier);
 	each_s = settle(job, &part);
 	if (w->index == 0) {
 		const struct rfl_peak_kernel *k = job->kernel;
@@ -427,7 +460,6 @@ static void *worker_main(void *arg)
 			      ? k->flops_per_iter
 			      : k->bytes_per_iter * (double)(part.arrays.n / (size_t)k->step));
 	}
-	getrusage(RUSAGE_THREAD, &before);
 	for (struct span *s = w->spans;; s++) {
 		start_together(team, (int)(s - w->spans));
 		if (!team->more)
@@ -438,12 +470,10 @@ static void *worker_main(void *arg)
 		s->on_s += seconds_of(CLOCK_THREAD_CPUTIME_ID);
 		s->stop_s = rfl_clock_s();
 		s->clock_hz = rfl_core_clock_hz();
-		pthread_barrier_wait(&team->barrier);
+		wait_at(&team->barrier);
 		if (w->index == 0)
 			count_repeat(team);
 	}
-	getrusage(RUSAGE_THREAD, &after);
-	w->switches = after.ru_nivcsw - before.ru_nivcsw;
 	if (w->index == 0)
 		finish(team);
 	return NULL;
@@ -455,11 +485,11 @@ static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 	const int n = team->n;
 	enum rfl_rc rc = RFL_OK;
 	int started = 0;
-	int failed = pthread_barrier_init(&team->barrier, NULL, (unsigned)n);
+	int failed;
 
-	if (failed)
-		return rfl_fail(err, RFL_EUNAVAILABLE, failed, "cannot create a barrier: %s",
-				strerror(failed));
+	team->barrier = (struct barrier){ .n = n, .missing = n };
+	pthread_mutex_init(&team->barrier.lock, NULL);
+	pthread_cond_init(&team->barrier.open, NULL);
 	pthread_mutex_init(&team->gate, NULL);
 	pthread_mutex_lock(&team->gate);
 	for (; started < n && rc == RFL_OK; started += rc == RFL_OK) {
@@ -478,7 +508,8 @@ static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 		if (rc == RFL_OK && team->workers[i].err.rc != RFL_OK)
 			rc = rfl_err_pass(err, &team->workers[i].err);
 	}
-	pthread_barrier_destroy(&team->barrier);
+	pthread_cond_destroy(&team->barrier.open);
+	pthread_mutex_destroy(&team->barrier.lock);
 	pthread_mutex_destroy(&team->gate);
 	return rc;
 }
@@ -547,8 +578,6 @@ static void evaluate(const struct team *team, struct rfl_bench_result *ret)
 		ret->rates[r] = attempts[r].rate;
 		seen->disturbed += attempts[r].disturbance > DISTURBED;
 	}
-	for (int i = 0; i < n; i++)
-		seen->switches += team->workers[i].switches;
 	ret->clock_hz = rfl_stats_of(clocks, (size_t)(total * n)).median;
 }
 

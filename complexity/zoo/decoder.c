@@ -85,7 +85,7 @@ static int rotate(struct rfl_net_builder *b, int x, const struct layer *l)
 	int even, odd, pair[2];
 
 	if (l->style.rope == RFL_ZOO_WHOLE)
-		return rfl_chain(b, x, LAYER(ROPE, NULL, .attr.rope = { theta }));
+		return rfl_chain(b, x, LAYER(ROPE, NULL, .attr.rope = { .theta = theta }));
 	even = rfl_chain(b, x, SLICE(2, 0, s.dim[2] / 2, 2));
 	odd = rfl_chain(b, x, SLICE(2, 1, s.dim[2] / 2, 2));
 	pair[0] = mul(b, even, l->cos);

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/os.h"
 #include "machine/machine.h"
 #include "profile/capture.h"
 #include "runner/run/training.h"
@@ -224,7 +225,7 @@ static void run_here(struct rfl_run__state *run)
 		.wall_s = rfl_clock_s() - start,
 		.user_s = seconds(usage.ru_utime),
 		.system_s = seconds(usage.ru_stime),
-		.max_rss_bytes = (double)usage.ru_maxrss * 1024.0,
+		.max_rss_bytes = (double)usage.ru_maxrss * rfl_os_rss_unit,
 		.minor_faults = usage.ru_minflt,
 		.major_faults = usage.ru_majflt,
 		.voluntary_switches = usage.ru_nvcsw,

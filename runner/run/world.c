@@ -2,7 +2,6 @@
  * world.c - several processes: reads the rank from the environment variables of a launcher or,
  * without a launcher, starts and monitors a run for each rank.
  */
-#define _GNU_SOURCE /* memfd_create() */
 #include "runner/run/parts.h"
 
 #include <errno.h>
@@ -10,12 +9,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/os.h"
 
 #define DEFAULT_PORT 29500
 #define JOB_PORTS    15000 /* first port for jobs with a number */
@@ -311,7 +310,7 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 	RFL_AUTOFREE struct member *members = NULL;
 	/* The processes meet in a file without a name: it needs no port that others could connect
 	 * to, only this user can open it, and it vanishes with this process. */
-	const int file = memfd_create("roofline world", MFD_CLOEXEC);
+	const int file = rfl_os_memory_file("roofline world");
 	enum rfl_rc rc = RFL_OK;
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };

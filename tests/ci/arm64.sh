@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Arm64 Linux: cross-build the program, run a subset of the unit tests under qemu-user, execute and
-# disassemble every loop of the ceilings, and count with perf on the PMU that QEMU emulates. Needs Debian and root or sudo, which installs the compiler and
-# QEMU. The libraries of the target are unpacked below build/arm64/root, so that the system keeps its own.
+# disassemble every loop of the ceilings, and count with perf on the PMU that QEMU emulates. Needs
+# Debian and root or sudo, which installs the compiler and QEMU. The libraries of the target are unpacked below build/arm64/root, so that the system keeps its own.
 #
-#   tests/ci/arm64.sh
+#   tests/ci/arm64.sh [--torch]
+#
+# --torch also builds the torch engine, with Debian's libtorch for arm64, and compares the training of a
+# network with PyTorch's reference values.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=cmake/packages.sh
@@ -11,6 +14,12 @@ cd "$(dirname "$0")/../.."
 
 build=$PWD/build/arm64
 root=$build/root
+torch=OFF
+needs=(libjansson-dev libexpat1-dev zlib1g-dev libhwloc-dev libjpeg62-turbo-dev libcmocka-dev)
+if [ "${1-}" = --torch ]; then
+  torch=ON
+  needs+=(libtorch-dev libopenblas0-pthread)
+fi
 
 rfl_install_packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user \
   qemu-system-arm cmake ninja-build pkg-config
@@ -30,12 +39,12 @@ unpack() {
   (cd "$apt" && apt-get "${options[@]}" download "$kernel")
   dpkg-deb --fsys-tarfile "$apt/$kernel"_*.deb | tar -x -C "$root" --wildcards './boot/vmlinuz-*'
 }
-[ -e "$root/complete" ] || {
-  unpack libjansson-dev libexpat1-dev zlib1g-dev libhwloc-dev libjpeg62-turbo-dev libcmocka-dev
-  touch "$root/complete"
+[ "$(cat "$root/complete" 2>/dev/null)" = "${needs[*]}" ] || {
+  unpack "${needs[@]}"
+  echo "${needs[*]}" >"$root/complete"
 }
 
-cmake --preset arm64
+cmake --preset arm64 -DRFL_TORCH=$torch
 cmake --build --preset arm64
 rm -f "$build/tests.xml"
 # The preset leaves out what takes long and does not depend on the processor, and test_base_launch: QEMU
@@ -50,3 +59,8 @@ if loops max | grep '^cannot run'; then exit 1; fi
 loops cortex-a53 | grep "^cannot run: kernel 'bf16_mmla': needs bf16"
 
 RFL_ARM64_KERNEL=$(ls "$root"/boot/vmlinuz-*) tests/pmu/qemu_pmu.sh . "$build"
+
+[ $torch = ON ] || exit 0
+cmake --build --preset arm64 --target rfl_plugin_torch
+qemu-aarch64 -L "$root" -cpu max -E LD_LIBRARY_PATH=/usr/lib/aarch64-linux-gnu/openblas-pthread \
+  "$build/bin/roofline" verify tests/data/golden/train_cifar_cnn.json --engine torch

@@ -30,8 +30,8 @@ aarch64-linux-gnu-gcc -std=c17 -O1 -Wall -Wextra -Werror -D_POSIX_C_SOURCE=20080
 	-fdata-sections -Wl,--gc-sections -static -pthread -o "$dir/init" tests/pmu/init.c profile/perf/*.c \
 	profile/capture/build.c profile/capture/finish.c profile/capture/store.c profile/formula/*.c \
 	profile/chips.c base/keys.c profile/profile.c "$build/profile/formulas_data.c" machine/cpuid.c \
-	machine/limits.c base/alloc.c base/buf.c base/clock.c base/err.c base/file.c base/launch.c \
-	base/log.c base/num.c base/proc.c base/text.c -lm
+	machine/files.c machine/os_linux.c base/alloc.c base/buf.c base/clock.c base/err.c base/file.c base/launch.c \
+	base/log.c base/num.c base/os_linux.c base/proc.c base/text.c -lm
 
 # cpio_entry NAME MODE FILE: an entry of a "newc" archive, both parts padded to four bytes
 cpio_entry() {
