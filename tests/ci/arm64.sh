@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Arm64 Linux: cross-build the program, run a subset of the unit tests under qemu-user, execute and
 # disassemble every loop of the ceilings, and count with perf on the PMU that QEMU emulates. Needs
-# Debian and root or sudo, which installs the compiler and QEMU. The libraries of the target are unpacked below build/arm64/root, so that the system keeps its own.
+# Debian and root or sudo, which installs the compiler and QEMU. The libraries of the target are unpacked
+# below build/arm64/root, so that the system keeps its own.
 #
 #   tests/ci/arm64.sh [--torch]
 #
