@@ -47,7 +47,7 @@ target_compile_options(rfl_flags INTERFACE
   # what gcc does not count among these
   $<$<C_COMPILER_ID:Clang,AppleClang>:-Wno-unknown-warning-option -Wno-sign-conversion
     -Wno-enum-float-conversion -Wno-overlength-strings -Wno-string-concatenation
-    -Wno-missing-designated-field-initializers>
+    -Wno-missing-designated-field-initializers -Wno-inconsistent-missing-override>
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>)
 if(RFL_WERROR)
   target_compile_options(rfl_flags INTERFACE -Werror)
