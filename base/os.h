@@ -1,6 +1,6 @@
 /*
- * os.h - internal: what Linux and macOS do differently, in os_linux.c and os_macos.c. The others of
- * this kind are machine/os_linux.c and machine/os_macos.c.
+ * os.h - internal: system calls that differ between Linux and macOS, in os_linux.c and os_macos.c.
+ * Hardware queries are in machine/os_linux.c and machine/os_macos.c.
  */
 #ifndef RFL_BASE_OS_H
 #define RFL_BASE_OS_H

@@ -1,5 +1,4 @@
-/* os_macos.c - the same for macOS. It is compiled and linked by tests/ci/macos.sh, but was not run.
- */
+/* os_macos.c - os.h for macOS. tests/ci/macos.sh compiles and links it; it has not been run. */
 #include "base/os.h"
 
 #include <errno.h>
@@ -35,7 +34,7 @@ int rfl_os_exit_fd(pid_t child)
 	return -1;
 }
 
-/* A file without a name has no path there by which another process could open it. */
+/* macOS has no path by which another process could open an unnamed file. */
 int rfl_os_memory_file(const char *name)
 {
 	(void)name;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Build the image of the Dockerfile with podman and without a registry: a Debian made by debootstrap has the name of
-# its base. Needs root, podman, runc, debootstrap, and 5 GB, which are kept for the next time.
+# Build the Dockerfile's image with podman. The base image is not pulled: it is made with debootstrap and tagged
+# debian:bookworm-slim. Needs root, podman, runc, debootstrap and 5 GB of disk, which later builds reuse.
 #
 #   packaging/image.sh [OUT]
 #

@@ -4,8 +4,8 @@
 #
 #   tests/ci/macos.sh
 #
-# zig, from PyPI, has the headers of macOS. The headers of jansson, expat, zlib and hwloc are Debian's;
-# in place of these libraries stand lists of the names that Debian's define.
+# zig, from PyPI, provides the macOS headers. The headers of jansson, expat, zlib and hwloc are Debian's.
+# The program is linked against stubs (.tbd) that list the symbols of Debian's libraries.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=cmake/packages.sh

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 dist=$PWD/build/package/dist
-rm -rf "$dist"
+rm -rf "$dist" build/package/done/torch-* # build.sh keeps engines, also if their source has changed
 packaging/build.sh "$@" "$dist"
 packaging/deb.sh "$dist"
 packaging/image.sh "$dist"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The torch engine a second time: built against a newer PyTorch in a virtual environment, and every
-# engine test repeated there; then the benchmarks against torchvision and PyTorch, which come with it.
+# Build the torch engine against a newer PyTorch in a virtual environment, and run every engine test with
+# it. Then run the benchmarks against that PyTorch and torchvision.
 #
 #   tests/ci/second_torch.sh [BUILD]      BUILD: default build/torch-2.11
 #
