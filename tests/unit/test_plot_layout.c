@@ -740,7 +740,7 @@ static void random_study(struct demo *d, uint64_t *seed)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-#define STUDIES 80 /* ten times as slow */
+#define STUDIES 30 /* ten times as slow */
 #else
 #define STUDIES 200
 #endif
