@@ -19,6 +19,7 @@
 static const char *const waits[] = { "main", "all", NULL };
 static const char *const starts[] = { "on", "off", NULL };
 static const char *const replays[] = { "kernel", "application", NULL };
+static const char *const profilers[] = { "ncu", "nsys", NULL };
 static const char *const precisions[] = { "fp64", "fp32", "fp16", "bf16", "amp", "tf32", NULL };
 
 struct profile_args {
@@ -43,8 +44,8 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, c.backend, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
 	    .def = "cpu", .given = offsetof(struct profile_args, backend_given),
 	    .help = "device of the ceiling; --with selects cuda; perf events always count the CPU"),
-	OPT(TEXT, with.tool, .name = "with", .often = true, .meta = "TOOL",
-	    .choices = rfl_profiler_names, .against = "region",
+	OPT(TEXT, with.tool, .name = "with", .often = true, .meta = "TOOL", .choices = profilers,
+	    .against = "region",
 	    .help = "run the command once more under a profiler: ncu counts the FLOPs and bytes of "
 		    "its GPU kernels, nsys measures their times"),
 	OPT(TEXT, with.chip, .name = "chip", .meta = "CHIP", .needs = "with=ncu",

@@ -12,8 +12,6 @@
 #include "profile/cupti/plan.h"
 #include "profile/import/importer.h"
 
-const char *const rfl_profiler_names[] = { "ncu", "nsys", NULL };
-
 #define ONLY_A_PART                                                      \
 	"only a part of the program was profiled; see its kernels with " \
 	"'roofline points --by kernel'"

@@ -12,12 +12,9 @@
 #include "profile/capture.h"
 #include "profile/cupti/lib.h"
 
-/** "ncu", "nsys", NULL. */
-extern const char *const rfl_profiler_names[];
-
 /** Strings are borrowed. */
 struct rfl_profiler_config {
-	const char *tool;
+	const char *tool; /**< "ncu" or "nsys" */
 	/* of ncu: */
 	const char *chip;      /**< whose metrics are counted; NULL: of the first GPU */
 	const char *precision; /**< of the matrix FLOPs; NULL: all */

@@ -2,8 +2,6 @@
  * exec. */
 #include "runner/program.h"
 
-const char *const rfl_profiler_names[] = { "ncu", "nsys", NULL };
-
 enum rfl_rc rfl_profiler_new(const struct rfl_profiler_config *config, struct rfl_profiler **ret,
 			     struct rfl_err *err)
 {
