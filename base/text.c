@@ -355,6 +355,29 @@ bool rfl_span_next_word(struct rfl_span *rest, struct rfl_span *word)
 	return n > 0;
 }
 
+bool rfl_span_next_cell(struct rfl_span *rest, struct rfl_span *cell)
+{
+	static const char bar[] = "\xe2\x94\x82"; /* U+2502 */
+	const struct rfl_span inside =
+		rfl_span_from(*rest, rfl_span_find(*rest, bar) + strlen(bar));
+	const size_t len = rfl_span_find(inside, bar);
+
+	*cell = rfl_span_trim((struct rfl_span){ inside.at, len });
+	*rest = rfl_span_from(inside, len);
+	return len < inside.len;
+}
+
+bool rfl_span_next_quoted(struct rfl_span *rest, struct rfl_span *text)
+{
+	*rest = rfl_span_from(*rest, rfl_span_find(*rest, "'"));
+	if (rest->len < 2)
+		return false;
+	*rest = rfl_span_from(*rest, 1);
+	*text = (struct rfl_span){ rest->at, rfl_span_find(*rest, "'") };
+	*rest = rfl_span_from(*rest, text->len + (text->len < rest->len));
+	return true;
+}
+
 bool rfl_span_next_field(struct rfl_span *rest, char separator, struct rfl_span *field)
 {
 	const char *end;

@@ -113,6 +113,11 @@ struct rfl_span rfl_span_from(struct rfl_span s, size_t n);
 bool rfl_span_next_line(struct rfl_span *rest, struct rfl_span *line);
 /** Take the next word (separated by blanks). False at the end. */
 bool rfl_span_next_word(struct rfl_span *rest, struct rfl_span *word);
+/** Take the next cell of a row that is drawn with vertical lines (U+2502), without blanks at its
+ * ends. What is before the first line and after the last one is not a cell. */
+bool rfl_span_next_cell(struct rfl_span *rest, struct rfl_span *cell);
+/** Take the next text between single quotes. */
+bool rfl_span_next_quoted(struct rfl_span *rest, struct rfl_span *text);
 /** Take the next trimmed field from text without quotes. False after the last, with rest->at set to
  * NULL. */
 bool rfl_span_next_field(struct rfl_span *rest, char separator, struct rfl_span *field);

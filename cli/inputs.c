@@ -1,6 +1,7 @@
 /* inputs.c - load runs, ceilings and libraries for several commands. */
 #include "cli/inputs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/project.h"
+#include "peaks/import.h"
+#include "roofline/merge.h"
 
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_err *err)
 {
@@ -97,6 +100,71 @@ enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret, struct 
 	enum rfl_rc rc = rfl_cli_need_file(path, rfl_cli_made_by("peaks", path), err);
 
 	return rc ? rc : rfl_peaks_load(path, ret, err);
+}
+
+/* "a100_sxm" for "data/A100 SXM.txt" */
+static const char *env_of_file(const char *path, struct rfl_arena *arena)
+{
+	const char *base = rfl_path_base(path);
+	char *name = rfl_arena_printf(arena, "%.*s", (int)strcspn(base, "."), base);
+
+	for (char *c = name; *c; c++)
+		*c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
+	return isalpha((unsigned char)name[0]) ? name : rfl_arena_printf(arena, "env_%s", name);
+}
+
+/* *ret stays NULL if the file is no other tool's, or a pipe, which is read once. */
+static enum rfl_rc import_roofs(const char *path, const char *env, const char *precision,
+				struct rfl_peaks **ret, struct rfl_err *err)
+{
+	/* without a precision, the points have none either, and are reported */
+	const struct rfl_peaks_import_options options = { .precision = precision ? precision : "" };
+	RFL_AUTOPTR(arena) arena = rfl_arena_new();
+
+	if (rfl_file_size(path) <= 0)
+		return RFL_OK;
+	return rfl_peaks_import_load(path, &options, env ? env : env_of_file(path, arena), ret,
+				     err);
+}
+
+enum rfl_rc rfl_cli_load_roofs(const char *path, const char *env, const char *precision,
+			       struct rfl_peaks **ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = import_roofs(path, env, precision, ret, err);
+
+	return rc || *ret ? rc : rfl_cli_load_peaks(path, ret, err);
+}
+
+const char *rfl_cli_only_env(const struct rfl_opt_list *env, const struct rfl_peaks *peaks)
+{
+	return env->n == 1                        ? env->items[0]
+	       : env->n == 0 && peaks->nenvs == 1 ? peaks->envs[0].name
+						  : NULL;
+}
+
+enum rfl_rc rfl_cli_load_table(const char *path, const struct rfl_opt_list *map_words,
+			       const struct rfl_opt_list *env, const char *usual,
+			       const char **roofs, struct rfl_peaks **peaks,
+			       struct rfl_points **points, struct rfl_err *err)
+{
+	const char *only = env->n == 1 ? env->items[0] : NULL, *precision;
+	RFL_AUTOPTR(column_map) map = NULL;
+	RFL_AUTOPTR(ledger) table = NULL;
+	RFL_AUTO(buf) notes = { .len = 0 };
+	enum rfl_rc rc = RFL_OK;
+
+	if (rfl_file_size(path) <= 0 || (rc = rfl_cli_read_map(map_words, &map, err)) ||
+	    (rc = rfl_foreign_numbers(path, map, &table, &notes, err)) || !table)
+		return rc;
+	rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&notes));
+	precision = table->nrows ? table->rows[0].precision : NULL;
+	if (!*roofs && (rc = import_roofs(path, only, precision, peaks, err)))
+		return rc;
+	if (!*roofs)
+		*roofs = *peaks ? path : usual;
+	if (!*peaks && (rc = rfl_cli_load_roofs(*roofs, only, precision, peaks, err)))
+		return rc;
+	return rfl_points_of_table(table, path, *peaks, rfl_cli_only_env(env, *peaks), points, err);
 }
 
 enum rfl_rc rfl_cli_load_points(const char *path, struct rfl_points **ret, struct rfl_err *err)

@@ -59,6 +59,25 @@ void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);
 enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The same, but a file of another tool (rfl_peaks_import_load()) has the ceilings of `env`.
+ * @param env        NULL: the environment is named after the file
+ * @param precision  of roofs in files that do not name it; may be NULL */
+enum rfl_rc rfl_cli_load_roofs(const char *path, const char *env, const char *precision,
+			       struct rfl_peaks **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Load another program's table with intensities and rates (rfl_foreign_numbers()) and the
+ * ceilings for its points. All stay as they are if the file is something else, or a pipe, which can
+ * only be read once.
+ * @param env    the names of --env
+ * @param roofs  the peaks file; NULL: `path` if it has roofs, else `usual`; set to what was read */
+enum rfl_rc rfl_cli_load_table(const char *path, const struct rfl_opt_list *map,
+			       const struct rfl_opt_list *env, const char *usual,
+			       const char **roofs, struct rfl_peaks **peaks,
+			       struct rfl_points **points, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The environment of points that name none; NULL: it must be given. */
+const char *rfl_cli_only_env(const struct rfl_opt_list *env, const struct rfl_peaks *peaks);
+
 /** The same for points. */
 enum rfl_rc rfl_cli_load_points(const char *path, struct rfl_points **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;

@@ -1,5 +1,5 @@
 /* nersc.c - converts a data file of NERSC's roofline scripts (github.com/cyanguwa/nersc-roofline,
- * Plotting/), which has a line per column, to a table. Its roofs are not read. */
+ * Plotting/), which has a line per column, to a table. Its roofs are for peaks/import_nersc.c. */
 #include "ledger/file/steps.h"
 
 #include <string.h>
@@ -14,20 +14,6 @@ static const struct {
 } columns[] = { { "AI_HBM", "ai" },   { "AI_DRAM", "ai" },  { "AI", "ai" },
 		{ "AI_L2", "ai_l2" }, { "AI_L1", "ai_l1" }, { "FLOPS", "attained_gflops" },
 		{ "labels", "model" } };
-
-/* The next value of a line: a word, or of labels a text between quotes. */
-static bool next_value(struct rfl_span *rest, bool quoted, struct rfl_span *value)
-{
-	if (!quoted)
-		return rfl_span_next_word(rest, value);
-	*rest = rfl_span_from(*rest, rfl_span_find(*rest, "'"));
-	if (rest->len < 2)
-		return false;
-	*rest = rfl_span_from(*rest, 1);
-	*value = (struct rfl_span){ rest->at, rfl_span_find(*rest, "'") };
-	*rest = rfl_span_from(*rest, value->len + (value->len < rest->len));
-	return true;
-}
 
 enum rfl_rc rfl_foreign__nersc(const char *path, struct rfl_buf *csv, struct rfl_err *err)
 {
@@ -58,7 +44,8 @@ enum rfl_rc rfl_foreign__nersc(const char *path, struct rfl_buf *csv, struct rfl
 		for (size_t i = 0; i <= labels; i++) {
 			struct rfl_span value;
 
-			if (!lines[i].at || !next_value(&lines[i], i == labels, &value))
+			if (!lines[i].at || !(i == labels ? rfl_span_next_quoted
+							  : rfl_span_next_word)(&lines[i], &value))
 				continue;
 			rfl_buf_puts(csv, got++ ? ",\"" : "\"");
 			for (size_t k = 0; k < value.len; k++)

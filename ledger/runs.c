@@ -568,18 +568,19 @@ enum rfl_rc rfl_foreign_numbers(const char *path, const struct rfl_column_map *m
 				struct rfl_ledger **ret, struct rfl_buf *notes, struct rfl_err *err)
 {
 	RFL_AUTOPTR(ledger) l = rfl_alloc_array(1, sizeof(*l));
-	RFL_AUTO(buf) nersc = { .max = (size_t)1 << 22 };
+	RFL_AUTO(buf) table = { .max = (size_t)1 << 24 };
 	RFL_AUTOPTR(csv) csv = NULL;
 	struct rfl_runs runs = { .ledger = l };
 	struct reading reading = { .runs = &runs, .map = map };
 	enum rfl_rc rc;
 
 	l->hashed = true;
-	if ((rc = rfl_foreign__nersc(path, &nersc, err)))
+	if ((rc = rfl_foreign__nersc(path, &table, err)) ||
+	    (!table.len && (rc = rfl_foreign__rocprof(path, &table, err))))
 		return rc;
-	if (nersc.len && !(rc = rfl_csv_open_text(nersc.data, nersc.len, path, &csv, err)))
+	if (table.len && !(rc = rfl_csv_open_text(table.data, table.len, path, &csv, err)))
 		rc = read_numbers(csv, l, &reading, err);
-	else if (!nersc.len)
+	else if (!table.len)
 		rc = rfl_ledger__read_file(path, read_numbers, &reading, l, err);
 	rfl_buf_puts(notes, rfl_buf_str(&runs.notes));
 	rfl_buf_fini(&runs.notes);

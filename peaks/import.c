@@ -7,20 +7,23 @@
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/csv.h"
 #include "base/file.h"
+#include "peaks/peaks.h"
 #include "peaks/rules.h"
 
 /* In the order of detection. */
 static const struct rfl_peaks_format *const formats[] = {
 	&rfl_peaks_format_ert,    &rfl_peaks_format_likwid,      &rfl_peaks_format_rocprof,
-	&rfl_peaks_format_clpeak, &rfl_peaks_format_nvbandwidth,
+	&rfl_peaks_format_clpeak, &rfl_peaks_format_nvbandwidth, &rfl_peaks_format_nersc,
 };
 
 const char *const rfl_peaks_format_names[] = { "ert",    "likwid-bench", "rocprof-compute",
-					       "clpeak", "nvbandwidth",  NULL };
+					       "clpeak", "nvbandwidth",  "nersc",
+					       NULL };
 
 enum rfl_rc rfl_peaks_import_refuse(const struct rfl_peaks_import *in, const char *fmt, ...)
 {
@@ -230,26 +233,56 @@ static enum rfl_rc check_devices(const struct rfl_peaks_import *in)
 	return rc;
 }
 
-enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
-				  struct rfl_err *err)
+/* Read the file in `text`. @param optional  a file that no format fits is not an error */
+static enum rfl_rc read_text(struct rfl_peaks_import *in, const char *path,
+			     const struct rfl_buf *text, bool optional, struct rfl_err *err)
 {
-	RFL_AUTO(buf) text = { .len = 0 };
 	enum rfl_rc rc;
 
 	in->name = path;
 	in->err = err;
 	json_object_clear(in->devices);
-	rc = rfl_file_read(path, &text, err);
-	if (rc != RFL_OK)
-		return rc;
-	in->text = (struct rfl_span){ .at = rfl_buf_str(&text), .len = text.len };
+	in->text = (struct rfl_span){ .at = rfl_buf_str(text), .len = text->len };
 	rc = find_format(in);
+	if (rc != RFL_OK && optional) {
+		rfl_err_clear(err);
+		return RFL_OK;
+	}
 	if (rc != RFL_OK)
 		return rc;
 	snprintf(in->tool, sizeof(in->tool), "%s", in->format->tool);
 	rc = in->format->read(in);
-	if (rc == RFL_OK)
-		rc = check_devices(in);
+	return rc ? rc : check_devices(in);
+}
+
+enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
+				  struct rfl_err *err)
+{
+	RFL_AUTO(buf) text = { .len = 0 };
+	enum rfl_rc rc = rfl_file_read(path, &text, err);
+
+	return rc ? rc : read_text(in, path, &text, false, err);
+}
+
+enum rfl_rc rfl_peaks_import_load(const char *path, const struct rfl_peaks_import_options *options,
+				  const char *env, struct rfl_peaks **ret, struct rfl_err *err)
+{
+	RFL_AUTO(buf) text = { .len = 0 };
+	RFL_AUTO(peaks_import) in;
+	json_auto_t *root = NULL;
+	json_t *value = NULL;
+	char *file = NULL;
+	enum rfl_rc rc;
+
+	rfl_peaks_import_init(&in, options);
+	if ((rc = rfl_file_read(path, &text, err)) ||
+	    (rc = read_text(&in, path, &text, true, err)) || !in.format ||
+	    (rc = rfl_peaks_import_env(&in, &value, err)))
+		return rc;
+	root = json_pack("{s:s, s:{s:o}}", "schema_version", "1.0", "environments", env, value);
+	file = json_dumps(root, 0);
+	rc = rfl_peaks_loads(file, strlen(file), path, ret, err);
+	free(file);
 	return rc;
 }
 

@@ -15,6 +15,7 @@
 #include "base/text.h"
 
 struct rfl_csv;
+struct rfl_peaks;
 struct rfl_peaks_env;
 
 struct rfl_peaks_import_options {
@@ -23,6 +24,7 @@ struct rfl_peaks_import_options {
 	const char *select; /**< the device in the files, by name or number; NULL: the only one */
 	const char *kind;   /**< "cpu" or "gpu"; NULL: as the format says */
 	const char *level;  /**< the memory level that likwid-bench measured; NULL: unknown */
+	const char *precision; /**< of NERSC's compute roofs; NULL: unknown */
 };
 
 /** Files that are being read into one environment. Of several values for a key, the highest is
@@ -57,7 +59,8 @@ struct rfl_peaks_format {
 };
 
 extern const struct rfl_peaks_format rfl_peaks_format_ert, rfl_peaks_format_likwid,
-	rfl_peaks_format_rocprof, rfl_peaks_format_clpeak, rfl_peaks_format_nvbandwidth;
+	rfl_peaks_format_rocprof, rfl_peaks_format_clpeak, rfl_peaks_format_nvbandwidth,
+	rfl_peaks_format_nersc;
 
 /** The names of the formats, in the order of detection; ends with NULL. */
 extern const char *const rfl_peaks_format_names[];
@@ -69,6 +72,13 @@ void rfl_peaks_import_fini(struct rfl_peaks_import *in);
 
 /** @return RFL_OK; RFL_EFORMAT; RFL_EINVAL for an option that does not fit; RFL_EIO */
 enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Load another tool's file as a peaks file of one environment.
+ * @param ret  NULL if no format fits; release with rfl_peaks_free()
+ * @return as the functions above */
+enum rfl_rc rfl_peaks_import_load(const char *path, const struct rfl_peaks_import_options *options,
+				  const char *env, struct rfl_peaks **ret,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The environment, for rfl_peaks_edit_merge().

@@ -1,4 +1,5 @@
-/* import_rocprof.c - roofline.csv of rocprof-compute (Omniperf before): one row per GPU. */
+/* import_rocprof.c - the peaks of rocprof-compute (Omniperf before): roofline.csv, one row per GPU,
+ * and what 'rocprof-compute analyze' prints, in table 4.1 of each kernel. */
 #include "base/csv.h"
 #include "base/num.h"
 #include "peaks/import.h"
@@ -21,13 +22,33 @@ static const struct rfl_peaks_name names[] = {
 	{ "MFMABF16Flops", "bf16.matrix" },
 	{ "MFMAF8Flops", "fp8.matrix" },
 	{ "MFMAI8Ops", "int8.matrix" },
+	{ "HBM Bandwidth", "HBM" },
+	{ "L2 Cache Bandwidth", "L2" },
+	{ "L1 Cache Bandwidth", "L1" },
+	{ "LDS Bandwidth", "shared" },
+	{ "VALU FLOPs (F16)", "fp16.vector" },
+	{ "VALU FLOPs (F32)", "fp32.vector" },
+	{ "VALU FLOPs (F64)", "fp64.vector" },
+	{ "MFMA FLOPs (F8)", "fp8.matrix" },
+	{ "MFMA FLOPs (BF16)", "bf16.matrix" },
+	{ "MFMA FLOPs (F16)", "fp16.matrix" },
+	{ "MFMA FLOPs (F32)", "fp32.matrix" },
+	{ "MFMA FLOPs (F64)", "fp64.matrix" },
+	{ "MFMA IOPs (Int8)", "int8.matrix" },
 	{ NULL, NULL },
 };
+
+static bool is_analysis(struct rfl_span text)
+{
+	return rfl_span_has(text, "Roofline Rate Metrics") && rfl_span_has(text, "(Empirical)");
+}
 
 static bool detect(struct rfl_span head)
 {
 	struct rfl_span line;
 
+	if (is_analysis(head))
+		return true;
 	return rfl_span_next_line(&head, &line) && rfl_span_starts(line, "device,") &&
 	       rfl_span_has(line, "Bw") && rfl_span_has(line, "Flops");
 }
@@ -59,11 +80,38 @@ static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *c
 	return rc;
 }
 
+/* Rows of 4.1: Metric_ID, Metric, Value, Unit, Peak (Empirical), ... */
+static enum rfl_rc read_analysis(struct rfl_peaks_import *in)
+{
+	struct rfl_span text = in->text, line, id, cell;
+	enum rfl_rc rc = RFL_OK;
+
+	in->gpu = true;
+	while (rc == RFL_OK && rfl_span_next_line(&text, &line)) {
+		char name[64];
+		double peak;
+
+		if (!rfl_span_next_cell(&line, &id) || !rfl_span_starts(id, "4.1.") ||
+		    !rfl_span_next_cell(&line, &cell))
+			continue;
+		rfl_span_copy(cell, name, sizeof(name));
+		for (int i = 0; i < 3; i++)
+			if (!rfl_span_next_cell(&line, &cell))
+				cell.len = 0;
+		if (rfl_span_number(cell, &peak) && peak > 0)
+			rc = rfl_peaks_import_put(in, rfl_peaks_import_key(in, name), name, peak,
+						  0);
+	}
+	return rc;
+}
+
 static enum rfl_rc read_file(struct rfl_peaks_import *in)
 {
 	static const char *const columns[] = { "device", NULL };
 	int at[1];
 
+	if (is_analysis(in->text))
+		return read_analysis(in);
 	return rfl_peaks_import_csv(in, columns, at, read_row);
 }
 

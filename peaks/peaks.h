@@ -212,6 +212,8 @@ const struct rfl_peak *rfl_peaks_cache(const struct rfl_peaks_env *env, const ch
 
 /** The memory levels, nearest to the cores first; NULL-terminated. */
 extern const char *const rfl_peaks_levels[];
+/** The precisions of compute ceilings, and "amp"; ends with NULL. */
+extern const char *const rfl_peaks_precisions[];
 /** Is it the bandwidth of a part of the machine (a core, a socket) from a level that is also listed
  * with a wider scope? */
 bool rfl_peaks_is_part(const struct rfl_peaks_env *env, const struct rfl_peak_level *level);

@@ -124,7 +124,7 @@ static void parse_long(struct rfl_bind *b, const json_t *value, struct rfl_peaks
  */
 #define PRECISIONS "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "amp"
 
-static const char *const precisions[] = { PRECISIONS, NULL };
+const char *const rfl_peaks_precisions[] = { PRECISIONS, NULL };
 static const char *const env_keys[] = { "peak_gflops", "peak_gbps", "source", PRECISIONS, NULL };
 static const char *const peak_keys[] = { "peak_gflops", "peak_gbps", NULL };
 
@@ -178,7 +178,7 @@ static void take_member(struct rfl_bind *b, struct rfl_peaks_env *env, const cha
 			const json_t *item, const char *source)
 {
 	const bool precision = strncmp(name, "peak_", 5) != 0;
-	const char *const *keys = precision ? peak_keys : precisions;
+	const char *const *keys = precision ? peak_keys : rfl_peaks_precisions;
 
 	if (!json_is_object(item) && precision)
 		rfl_bind_refuse(b, "must be an object such as {\"peak_gflops\": 420}");
@@ -213,7 +213,8 @@ static void parse_short(struct rfl_bind *b, const json_t *value, struct rfl_peak
 	b->rc = rfl_where_only_keys(&b->at, value, env_keys, b->err);
 	rfl_bind_key(b, value, &source, &given);
 	env->short_form = true;
-	env->compute = rfl_arena_array(b->arena, RFL_ARRAY_LEN(precisions), sizeof(*env->compute));
+	env->compute = rfl_arena_array(b->arena, RFL_ARRAY_LEN(rfl_peaks_precisions),
+				       sizeof(*env->compute));
 	env->levels = rfl_arena_array(b->arena, 1, sizeof(*env->levels));
 	for (const char *const *key = env_keys; !b->rc && *key; key++) {
 		const json_t *item = json_object_get(value, *key);

@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "peaks/edit.h"
 #include "peaks/import.h"
+#include "peaks/peaks.h"
 
 static const char *const kinds[] = { "cpu", "gpu", NULL };
 
@@ -32,6 +33,10 @@ static const struct rfl_opt import_opts[] = {
 		    "several"),
 	OPT(TEXT, options.level, .name = "level", .meta = "LEVEL", .choices = rfl_peaks_levels,
 	    .help = "memory level that likwid-bench measured, which its output does not contain"),
+	OPT(TEXT, options.precision, .name = "precision", .meta = "NAME",
+	    .choices = rfl_peaks_precisions,
+	    .help = "precision of the compute roofs in a file of NERSC's scripts, which does not "
+		    "contain it"),
 	OPT(TEXT, options.kind, .name = "kind", .meta = "KIND", .choices = kinds,
 	    .help = "kind of device; default: as the format says"),
 	OPT(TEXT, options.device, .name = "device", .meta = "NAME",
@@ -91,7 +96,8 @@ const struct rfl_cmd rfl_cmd_peaks_import = {
 	.description =
 		"Reads results of the Empirical Roofline Toolkit (roofline.json), likwid-bench "
 		"(its output), rocprof-compute or Omniperf (roofline.csv), clpeak (--json-file, "
-		"--csv-file or --xml-file) and nvbandwidth (--json). docs/reference/peaks.md lists "
+		"--csv-file or --xml-file), nvbandwidth (--json) and NERSC's roofline scripts (the "
+		"data file). docs/reference/peaks.md lists "
 		"the names and their ceilings; other names are reported, not guessed. Of several "
 		"values for a ceiling, the highest is used. Imported values replace existing "
 		"values of the same ceilings; use a separate environment to compare them.",

@@ -38,9 +38,13 @@ static const struct rfl_opt opts[] = {
 		    "the "
 		    "times that bytes and FLOPs take at the ceilings (time), or a chart"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .often = true, .meta = "FILE",
-	    .project = "points", .help = "points, as written by 'roofline points'"),
+	    .project = "points", .given = offsetof(struct rfl_plot_args, points_given),
+	    .help = "points, as written by 'roofline points', or another program's table with "
+		    "intensities and rates"),
 	OPT(TEXT, peaks, .name = "peaks", .often = true, .meta = "FILE", .project = "peaks",
-	    .help = "peaks file that 'roofline points' used; for bandwidth, the file to draw; for "
+	    .given = offsetof(struct rfl_plot_args, peaks_given),
+	    .help = "peaks file that 'roofline points' used; default for a table with roofs: the "
+		    "table; for bandwidth, the file to draw; for "
 		    "decode, the ceilings of the bounds"),
 	OPT(TEXT, against, .name = "against", .meta = "FILE",
 	    .help = "points of earlier runs, for compare"),
@@ -442,6 +446,28 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 	return rc;
 }
 
+/* @param peaks  set to the file of the ceilings */
+static enum rfl_rc load(const struct rfl_plot_args *a, struct job *j, const char **peaks,
+			struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	const struct rfl_point *first;
+	enum rfl_rc rc = rfl_cli_load_points(a->points, &j->points, &why), table = RFL_OK;
+
+	if (rc == RFL_EFORMAT && a->points_given) {
+		*peaks = a->peaks_given ? a->peaks : NULL;
+		table = rfl_cli_load_table(a->points, &a->runs.map, &a->runs.env, a->peaks, peaks,
+					   &j->peaks, &j->points, err);
+	}
+	if (table || j->peaks)
+		return table;
+	*peaks = a->peaks;
+	if (rc)
+		return rfl_err_pass(err, &why);
+	first = j->points->n ? &j->points->points[0] : &(struct rfl_point){ .env = NULL };
+	return rfl_cli_load_roofs(a->peaks, first->env, first->precision, &j->peaks, err);
+}
+
 static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_args *a,
 				  struct rfl_err *err)
 {
@@ -459,6 +485,7 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_arg
 		.outputs = { .cli = cli, .args = a },
 	};
 	const bool compare = a->kind == RFL_PLOT_COMPARE;
+	const char *peaks = a->peaks;
 	enum rfl_rc rc = RFL_OK;
 
 	if (compare && !a->against)
@@ -471,8 +498,7 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_arg
 		j.peaks = a->picture->peaks;
 		a->picture->points = NULL;
 		a->picture->peaks = NULL;
-	} else if ((rc = rfl_cli_load_points(a->points, &j.points, err)) ||
-		   (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err))) {
+	} else if ((rc = load(a, &j, &peaks, err))) {
 		return rc;
 	}
 	if (compare && a->picture && a->against == a->picture->before_name) {
@@ -487,7 +513,7 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct rfl_plot_arg
 	j.in.points = &j.shown;
 	j.in.points_name = rfl_path_base(a->points);
 	j.in.points_hash = j.points->hash;
-	j.in.peaks_name = rfl_path_base(a->peaks);
+	j.in.peaks_name = rfl_path_base(peaks);
 	j.in.peaks_hash = j.peaks->hash;
 	j.in.before = j.before;
 	if ((rc = filter_points(&j, err)) || (rc = select_envs(&j, err)) ||

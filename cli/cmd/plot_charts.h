@@ -18,7 +18,7 @@ struct rfl_plot_args {
 	const char *points, *peaks, *against, *from, *steps, *output_dir, *title, *style;
 	const char *xlim, *ylim;
 	double width, height, dpi;
-	bool panel, data;
+	bool panel, data, points_given, peaks_given;
 	int labels, layout;
 	struct rfl_figure_data *picture; /**< the file of --from; otherwise NULL */
 };

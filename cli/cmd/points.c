@@ -18,7 +18,7 @@ struct points_args {
 	struct rfl_opt_list env, map, counters, counter_steps;
 	int by, ai, flops, factor, format;
 	bool skip_missing, keep_going;
-	bool metrics_given, counters_given, by_given, output_given;
+	bool metrics_given, peaks_given, counters_given, by_given, output_given;
 };
 
 #define GIVEN(member_) .given = offsetof(struct points_args, member_)
@@ -30,7 +30,9 @@ static const struct rfl_opt opts[] = {
 	    GIVEN(metrics_given), .help = "ledger, or the table of another program"),
 	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(TEXT, peaks, .name = "peaks", .often = true, .meta = "FILE", .project = "peaks",
-	    .help = "peaks file with the ceilings of the environments"),
+	    GIVEN(peaks_given),
+	    .help = "peaks file with the ceilings of the environments, or a file that 'roofline "
+		    "peaks import' reads, for one environment"),
 	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
 	    .help = "summary.json of 'roofline complexity'; default: count the networks"),
 	OPT(TEXT, ncu_dir, .name = "ncu-dir", .meta = "DIR",
@@ -193,34 +195,6 @@ static enum rfl_rc check(const struct points_args *a, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* The environment of points without a ledger; NULL: it must be named. */
-static const char *only_env(const struct points_args *a, const struct rfl_peaks *peaks)
-{
-	return a->env.n == 1                        ? a->env.items[0]
-	       : a->env.n == 0 && peaks->nenvs == 1 ? peaks->envs[0].name
-						    : NULL;
-}
-
-/* Make points of a table that has intensities and rates; *ret stays NULL if it has none, or if
- * options ask for counts. */
-static enum rfl_rc of_table(const struct points_args *a, const struct rfl_peaks *peaks,
-			    struct rfl_points **ret, struct rfl_err *err)
-{
-	RFL_AUTOPTR(column_map) map = NULL;
-	RFL_AUTOPTR(ledger) table = NULL;
-	RFL_AUTO(buf) notes = { .len = 0 };
-	enum rfl_rc rc;
-
-	if (!a->metrics_given || a->ai != RFL_AI_AUTO || a->flops != RFL_FLOPS_AUTO || a->as ||
-	    a->by != RFL_BY_STEP || rfl_file_size(a->metrics) == 0) /* a pipe is read once */
-		return RFL_OK;
-	if ((rc = rfl_cli_read_map(&a->map, &map, err)) ||
-	    (rc = rfl_foreign_numbers(a->metrics, map, &table, &notes, err)) || !table)
-		return rc;
-	rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&notes));
-	return rfl_points_of_table(table, a->metrics, peaks, only_env(a, peaks), ret, err);
-}
-
 /* Save and print the points. */
 static enum rfl_rc put(struct rfl_cli *cli, const struct points_args *a,
 		       const struct rfl_peaks *peaks, const struct rfl_points *pts,
@@ -249,7 +223,7 @@ static enum rfl_rc settle(const struct points_args *a, const struct rfl_captures
 {
 	RFL_AUTO(buf) names = { .len = 0 };
 
-	*env = only_env(a, peaks);
+	*env = rfl_cli_only_env(&a->env, peaks);
 	for (size_t i = 0; i < peaks->nenvs; i++)
 		rfl_buf_printf(&names, "%s%s", i ? ", " : "", peaks->envs[i].name);
 	if (!*env)
@@ -286,6 +260,13 @@ static void find_counters(struct points_args *a, struct rfl_arena *arena)
 	a->counters.n = rfl_file_exists(a->counters.items[0]);
 }
 
+/* Whether the points of a table may be its own numbers: no option asks for counts. */
+static bool has_numbers(const struct points_args *a)
+{
+	return a->metrics_given && a->ai == RFL_AI_AUTO && a->flops == RFL_FLOPS_AUTO && !a->as &&
+	       a->by == RFL_BY_STEP;
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	struct points_args own = *(const struct points_args *)args;
@@ -308,7 +289,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	RFL_AUTOPTR(points) pts = NULL;
 	RFL_AUTO(captures) captures = { .n = 0 };
 	const bool ledger = a->metrics_given || rfl_file_exists(a->metrics);
-	const char *output = a->output, *env;
+	const char *output = a->output, *env, *roofs = a->peaks_given ? a->peaks : NULL;
 	struct rfl_err late = RFL_ERR_INIT; /* the ledger is checked first */
 	bool foreign = false, alone;
 	enum rfl_rc rc;
@@ -320,11 +301,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (a->counters_given && (rc = load_captures(a, &captures, &foreign, err)))
 		return rc;
 	alone = a->counters_given && !a->metrics_given && (foreign || !ledger);
-	if ((rc = rfl_cli_load_peaks(a->peaks, &peaks, &late)) == RFL_OK &&
-	    (rc = of_table(a, peaks, &pts, err)))
+	if (has_numbers(a) && (rc = rfl_cli_load_table(a->metrics, &a->map, &a->env, a->peaks,
+						       &roofs, &peaks, &pts, err)))
 		return rc;
 	if (pts)
 		return put(cli, a, peaks, pts, output, err);
+	rc = rfl_cli_load_roofs(a->peaks, a->env.n ? a->env.items[0] : NULL, NULL, &peaks, &late);
 	if ((!alone && (rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0],
 					       RFL_ROWS_TIMES, &runs, err))) ||
 	    (rc = peaks ? RFL_OK : rfl_err_pass(err, &late)) ||

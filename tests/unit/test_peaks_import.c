@@ -130,6 +130,22 @@ static const struct {
 	  "L1/device=40000.5 shared/device=70000.5 L2/device=20000.5 HBM/device=4200.5",
 	  "MALLBw I32Ops MFMA_FLOPs_F6F4",
 	  "rocprof-compute" },
+	{ "rocprof_analyze.txt",
+	  { .from = NULL },
+	  "gpu",
+	  "not recorded",
+	  "fp32.vector=96063.54 fp64.vector=79287.4 L1/device=25368.46 shared/device=57333.99 "
+	  "L2/device=19341.46 HBM/device=3343.63",
+	  "",
+	  "rocprof-compute" },
+	{ "nersc.txt",
+	  { .precision = "fp64" },
+	  "gpu",
+	  "not recorded",
+	  "fp64.vector=7068.86 fp64.vector.nofma=3535.79 L1/device=14336 L2/device=2996.77 "
+	  "HBM/device=828.758",
+	  "",
+	  "NERSC's roofline scripts" },
 	{ "clpeak.json",
 	  { .from = NULL },
 	  "gpu",
@@ -200,7 +216,7 @@ static void every_name_has_a_valid_key(void **state)
 {
 	static const struct rfl_peaks_format *const formats[] = {
 		&rfl_peaks_format_ert,    &rfl_peaks_format_likwid,      &rfl_peaks_format_rocprof,
-		&rfl_peaks_format_clpeak, &rfl_peaks_format_nvbandwidth,
+		&rfl_peaks_format_clpeak, &rfl_peaks_format_nvbandwidth, &rfl_peaks_format_nersc,
 	};
 
 	(void)state;
@@ -209,11 +225,15 @@ static void every_name_has_a_valid_key(void **state)
 
 		assert_string_equal(rfl_peaks_format_names[i], f->name);
 		for (const struct rfl_peaks_name *n = f->names; n->name; n++) {
+			const bool open = n->key && n->key[0] == '.'; /* for any precision */
 			bool level = false;
+			char key[48];
 
+			(void)snprintf(key, sizeof(key), "%s%s", open ? "fp32" : "",
+				       n->key ? n->key : "");
 			for (size_t k = 0; n->key && rfl_peaks_levels[k]; k++)
 				level = level || strcmp(rfl_peaks_levels[k], n->key) == 0;
-			assert_true(!n->key || level || rfl_rules__is_compute_key(n->key));
+			assert_true(!n->key || level || rfl_rules__is_compute_key(key));
 			for (const struct rfl_peaks_name *m = n + 1; m->name; m++)
 				assert_string_not_equal(n->name, m->name);
 		}
