@@ -387,10 +387,10 @@ enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,
 	return rc;
 }
 
-enum { CHECKPOINT, BF16, SGD, FUSED_UPDATE, NO_ACCUMULATION, HELPS };
+enum { CHECKPOINT, AMP, BF16, SGD, FUSED_UPDATE, NO_ACCUMULATION, HELPS };
 
-static const char *const helps[HELPS] = { "--checkpoint 1", "--precision bf16", "--optimizer sgd",
-					  "--update fused", "--accumulate 1" };
+static const char *const helps[HELPS] = { "--checkpoint 1",  "--precision amp", "--precision bf16",
+					  "--optimizer sgd", "--update fused",  "--accumulate 1" };
 
 /* False if the option is already in use or has no effect on the network. */
 static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options *o)
@@ -398,13 +398,13 @@ static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options
 	const struct rfl_memory_options before = *o;
 	struct rfl_count_options *c = &o->count;
 
-	if (help == BF16) {
-		c->dtype =
-			c->master_weights || c->dtype != RFL_DTYPE_F16 ? RFL_DTYPE_BF16 : c->dtype;
-		c->master_weights = false;
-		return before.count.master_weights || c->dtype != before.count.dtype;
+	/* `run` trains with weights in fp32, whatever the precision */
+	if (help == (c->training ? AMP : BF16) && c->dtype == RFL_DTYPE_F32) {
+		c->dtype = help == AMP ? RFL_DTYPE_F16 : RFL_DTYPE_BF16;
+		c->master_weights = help == AMP;
+		return true;
 	}
-	if (!c->training)
+	if (!c->training || help == AMP || help == BF16)
 		return false;
 	if (help == CHECKPOINT && net->nblocks && !c->checkpoint)
 		c->checkpoint = 1;
