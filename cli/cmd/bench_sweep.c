@@ -71,7 +71,7 @@ struct sweep_args {
 				"bound"),                                                          \
 		RFL_OPT(type, CHOICE, sweep.by, .name = "by", .often = true, .meta = "SETTING",    \
 			.choices = rfl_sweep_settings, .def = "none",                              \
-			.help = "add the speed-up over the first value of this setting"),          \
+			.help = "add the speedup over the first value of this setting"),           \
 		RFL_OPT(type, FLAG, sweep.profile_memory, .name = "profile-memory",                \
 			.help = "record the memory of one more step of each run"),                 \
 		RFL_OPT(type, TEXT, sweep.how.log_dir, RFL_MATRIX_LOG_DIR),                        \
@@ -441,7 +441,7 @@ static enum rfl_rc run_attention(struct rfl_cli *cli, const void *args, struct r
 
 const struct rfl_cmd rfl_cmd_bench_attention = {
 	.name = "bench attention",
-	.summary = "time one attention over contexts and features",
+	.summary = "time attention alone over context lengths and numbers of features",
 	.description =
 		"Measures a causal attention without heads or parameters, forward and backward to "
 		"queries, keys and values (docs/reference/bench.md). Each combination of the "

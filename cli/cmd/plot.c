@@ -60,7 +60,7 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, runs.env, .letter = 'e', .name = "env", .often = true, .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
 	OPT(LIST, runs.model, .name = "model", .meta = "NAME",
-	    .help = "draw only these models; default: all, as for the next three options"),
+	    .help = "draw only these models; default: all, as for --batch, --precision and --mode"),
 	OPT(LIST, batch, .name = "batch", .meta = "N", .help = "draw only these batch sizes"),
 	OPT(LIST, runs.precision, .name = "precision", .meta = "NAME",
 	    .help = "draw only these precisions"),
@@ -572,15 +572,16 @@ const struct rfl_cmd rfl_cmd_plot = {
 	.name = "plot",
 	.summary = "draw the roofline of each environment",
 	.description =
-		"Draws one figure per environment, <kind>_<env>.<format>. It shows the measured "
-		"roof with its spread, other limits, a mark for each configuration with its name, "
-		"achieved performance and share of the roof, a table, and the phases of a step. "
+		"Draws one figure per environment, <kind>_<env>.<format>. The default kind, "
+		"roofline, shows the measured roof with its spread, other limits, a mark for each "
+		"configuration with its name, achieved performance and share of the roof, a table, "
+		"and the phases of a step. "
 		"The paths of the figures are printed on standard output; with --format terminal, "
 		"the figure itself.\n\nThe same input always gives identical files. A figure "
 		"contains the fingerprints of its input files; PNG and SVG files also carry the "
-		"points, ceilings and options, so that --from can redraw them.\n\nThe other kinds "
-		"are charts of --metrics (bandwidth: of --peaks): KIND_<env>.<format> and, next to "
-		"it, KIND_<env>.gp, a gnuplot script with the numbers.",
+		"points, ceilings and options, so that --from can redraw them.\n\nThe kinds "
+		"from throughput to bandwidth are charts of --metrics (bandwidth: of --peaks). "
+		"Next to each is <kind>_<env>.gp, a gnuplot script with the numbers.",
 	.example = "roofline plot\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf\n"
 		   "roofline plot --from figures/roofline_lab.png --format terminal\n"

@@ -65,8 +65,9 @@ static const struct rfl_opt opts[] = {
 		    "several kernels"),
 	OPT(CHOICE, ai, .name = "ai", .often = true, .meta = "BYTES", .choices = rfl_ai_names,
 	    .def = "auto",
-	    .help = "bytes for the arithmetic intensity; auto: counted bytes if they are "
-		    "sound, else unfused, or of the planned engine's plan"),
+	    .help = "bytes for the arithmetic intensity; auto: bytes measured by counters if "
+		    "they are plausible and complete, else bytes counted from the network: "
+		    "unfused, or as in the plan of the engine planned"),
 	OPT(CHOICE, flops, .name = "flops", .often = true, .meta = "WHOSE",
 	    .choices = rfl_flops_names, .def = "auto",
 	    .help = "FLOPs for the rate and the arithmetic intensity; auto: the FLOPs of the "

@@ -40,7 +40,8 @@ static const struct rfl_opt opts[] = {
 		    "bytes"),
 	OPT(TEXT, c.precision, .name = "precision", .often = true, .meta = "P",
 	    .choices = precisions,
-	    .help = "precision of the ceiling; default: the one of most counted FLOPs, else fp32"),
+	    .help = "precision of the ceiling; default: the precision in which most FLOPs were "
+		    "counted, or fp32 if none were"),
 	OPT(TEXT, c.backend, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
 	    .def = "cpu", .given = offsetof(struct profile_args, backend_given),
 	    .help = "device of the ceiling; --with selects cuda; perf events always count the CPU"),

@@ -41,7 +41,8 @@ static const char *const step_names[] = { "complexity", "peaks",  "runs", "point
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
-	    .help = "environments of the matrix that this machine runs; default: the only one"),
+	    .help = "environments of the matrix that this machine runs; default: the environment "
+		    "in roofline.json, else the only one"),
 	OPT(LIST, only, .name = "only", .meta = "STEP", .choices = step_names,
 	    .help = "steps to execute; default: all"),
 	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands without executing them"),

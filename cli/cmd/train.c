@@ -89,7 +89,8 @@ static const struct rfl_opt opts[] = {
 	    .help = "engine to use, such as torch or torch@2.11; see 'roofline list engines'"),
 	OPT(CHOICE, run.precision, .name = "precision", .often = true, .meta = "P",
 	    .choices = rfl_precision_names, .def = "fp32",
-	    .help = "numeric precision; amp autocasts to fp16 on a GPU and to bf16 on a CPU"),
+	    .help = "numeric precision; bf16 and fp16 are autocast: weights stay in fp32; amp is "
+		    "fp16 on a GPU and bf16 on a CPU"),
 	OPT(FLAG, run.channels_last, .name = "channels-last",
 	    .help = "store images and weights in NHWC order"),
 	OPT(INT, run.threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 4096,

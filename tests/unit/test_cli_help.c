@@ -123,7 +123,7 @@ static void page_is_exact(void **state)
 		"\n"
 		"Common options:\n"
 		"  -h, --help [PAGE]         show the main options; all: everything (short, all)\n"
-		"  -q, --quiet               print only error messages\n"
+		"  -q, --quiet               print only results and error messages\n"
 		"  -v, --verbose             print more messages on standard error\n"
 		"      --version             print the version\n";
 	char *text = NULL;
