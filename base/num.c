@@ -35,13 +35,15 @@ int rfl_num_vprint(char *out, size_t size, const char *fmt, va_list ap)
 	return len;
 }
 
-static RFL_PRINTF(3, 4) void print(char *out, size_t size, const char *fmt, ...)
+int rfl_num_print(char *out, size_t size, const char *fmt, ...)
 {
 	va_list ap;
+	int len;
 
 	va_start(ap, fmt);
-	(void)rfl_num_vprint(out, size, fmt, ap);
+	len = rfl_num_vprint(out, size, fmt, ap);
 	va_end(ap);
+	return len;
 }
 
 char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
@@ -53,7 +55,7 @@ char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
 	/* A double preserves any decimal of up to 15 digits; a subnormal preserves fewer. */
 	for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG;
 	     digits++) {
-		print(out, RFL_NUM_MAX, "%.*g", digits, value);
+		rfl_num_print(out, RFL_NUM_MAX, "%.*g", digits, value);
 		if (rfl_num_plain(out, strlen(out)) == value)
 			break;
 	}
@@ -98,17 +100,17 @@ char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t o
 
 	digits = digits < 1 ? 1 : digits > 9 ? 9 : digits;
 	if (isfinite(value)) { /* rounding can raise the exponent: 999.96 -> 1.00e+03 */
-		print(number, sizeof(number), "%.*e", digits - 1, value);
+		rfl_num_print(number, sizeof(number), "%.*e", digits - 1, value);
 		(void)sscanf(strchr(number, 'e'), "e%d", &exponent);
 	}
 	step = (exponent + 300) / 3 - 100; /* floor(exponent / 3) */
 	if (!isfinite(value) || step < -4 || step > 6) {
-		print(number, sizeof(number), "%.*g", digits, value);
+		rfl_num_print(number, sizeof(number), "%.*g", digits, value);
 		step = 0;
 	} else {
 		decimals = digits - 1 - (exponent - 3 * step);
-		print(number, sizeof(number), "%.*f", decimals > 0 ? decimals : 0,
-		      value / pow(10, 3 * step));
+		rfl_num_print(number, sizeof(number), "%.*f", decimals > 0 ? decimals : 0,
+			      value / pow(10, 3 * step));
 		strip_zeros(number);
 	}
 	return with_unit(value, number, prefixes[step + 4], unit ? unit : "", out, out_size);
@@ -123,11 +125,11 @@ char *rfl_num_bytes(double bytes, char *out, size_t out_size)
 
 	for (; size >= 1023.5 && step + 1 < RFL_ARRAY_LEN(prefixes); step++)
 		size /= 1024;
-	print(number, sizeof(number), "%.*f",
-	      size < 9.995   ? 2
-	      : size < 99.95 ? 1
-			     : 0,
-	      bytes < 0 ? -size : size);
+	rfl_num_print(number, sizeof(number), "%.*f",
+		      size < 9.995   ? 2
+		      : size < 99.95 ? 1
+				     : 0,
+		      bytes < 0 ? -size : size);
 	strip_zeros(number);
 	return with_unit(bytes, number, prefixes[step], "B", out, out_size);
 }
@@ -176,13 +178,13 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 		return rfl_num_exact(value, out);
 	digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
 	if (fabs(value) < 1e15)
-		print(plain, sizeof(plain), "%#.*g", digits, value);
+		rfl_num_print(plain, sizeof(plain), "%#.*g", digits, value);
 	else
-		print(plain, sizeof(plain), "%.*e", digits - 1, value);
+		rfl_num_print(plain, sizeof(plain), "%.*e", digits - 1, value);
 	if (strchr(plain, 'e'))
 		(void)sscanf(strchr(plain, 'e'), "e%d", &exponent);
 	if (exponent > 0 && exponent < 15) /* a whole number that has more digits than requested */
-		print(plain, sizeof(plain), "%.0f", value);
+		rfl_num_print(plain, sizeof(plain), "%.0f", value);
 	point = strchr(plain, '.');
 	if (point && !(point[1] >= '0' && point[1] <= '9'))
 		memmove(point, point + 1, strlen(point));
@@ -203,10 +205,10 @@ char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX])
 	decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
 	least = pow(10, -decimals);
 	if (value != 0 && fabs(value) < least / 2)
-		print(plain, sizeof(plain), value > 0 ? "<%.*f" : ">%.*f", decimals,
-		      value > 0 ? least : -least);
+		rfl_num_print(plain, sizeof(plain), value > 0 ? "<%.*f" : ">%.*f", decimals,
+			      value > 0 ? least : -least);
 	else
-		print(plain, sizeof(plain), "%.*f", decimals, value);
+		rfl_num_print(plain, sizeof(plain), "%.*f", decimals, value);
 	return group_digits(plain, out);
 }
 

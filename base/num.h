@@ -17,6 +17,7 @@ RFL_API_BEGIN
 
 /** vsnprintf() in the C locale, in which files and figures are written. */
 int rfl_num_vprint(char *out, size_t size, const char *fmt, va_list ap) RFL_VPRINTF(3);
+int rfl_num_print(char *out, size_t size, const char *fmt, ...) RFL_PRINTF(3, 4);
 
 /** The shortest decimal that is read back as the same double ("0.1", "1e+30"). Unknown (NaN) is "",
  * infinities are "inf" and "-inf". */

@@ -240,6 +240,15 @@ size_t rfl_text_mask(char *text, size_t len, bool keep_lines)
 	return out;
 }
 
+void rfl_text_plain(char *text)
+{
+	static const char kept[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789._-";
+
+	for (; *text; text++)
+		*text = strchr(kept, *text) ? *text : '_';
+}
+
 void rfl_text_one_line(char *text)
 {
 	text[rfl_text_mask(text, strlen(text), false)] = '\0';

@@ -46,6 +46,9 @@ size_t rfl_text_mask(char *text, size_t len, bool keep_lines);
 /** Mask a string, including line breaks. */
 void rfl_text_one_line(char *text);
 
+/** Replace all characters but letters, digits, '.', '_' and '-' by '_', for names of files. */
+void rfl_text_plain(char *text);
+
 /** Mask a buffer from byte `from` on, keeping newlines and tabs. */
 void rfl_text_mask_from(struct rfl_buf *text, size_t from);
 

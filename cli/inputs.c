@@ -102,12 +102,16 @@ enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret, struct 
 	return rc ? rc : rfl_peaks_load(path, ret, err);
 }
 
+#define ENV_OF_FILE_MAX 40 /* an environment's name has at most 48 characters */
+
 /* "a100_sxm" for "data/A100 SXM.txt" */
 static const char *env_of_file(const char *path, struct rfl_arena *arena)
 {
 	const char *base = rfl_path_base(path);
 	char *name = rfl_arena_printf(arena, "%.*s", (int)strcspn(base, "."), base);
 
+	if (strlen(name) > ENV_OF_FILE_MAX)
+		name[ENV_OF_FILE_MAX] = '\0';
 	for (char *c = name; *c; c++)
 		*c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
 	return isalpha((unsigned char)name[0]) ? name : rfl_arena_printf(arena, "env_%s", name);

@@ -512,7 +512,8 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 	rfl_buf_putc(notes, '\n');
 }
 
-/* Find the columns of repeats of a rate or time. A deviation without a unit has the time's. */
+/* Find the columns of repeats of a rate or time. The deviation is that of the first of them, and
+ * has its unit if it names none. */
 static void bind_runs(const struct rfl_csv *csv, struct rfl_ledger_source from[RFL_LEDGER_NREAD])
 {
 	static const enum rfl_ledger_at of_runs[] = { RFL_LEDGER_AT_samples_per_s,
@@ -520,13 +521,16 @@ static void bind_runs(const struct rfl_csv *csv, struct rfl_ledger_source from[R
 						      RFL_LEDGER_AT_step_ms_median };
 	struct rfl_ledger_source *std = &from[RFL_LEDGER_AT_samples_per_s_std];
 	struct rfl_ledger_source *n = &from[RFL_LEDGER_AT_samples_per_s_n];
+	bool found = false;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(of_runs); i++) {
 		struct rfl_ledger_source *of = &from[of_runs[i]];
 
-		of->of_runs = true;
 		of->nruns = of->foreign ? rfl_column_map__runs(csv, of->column) : 0;
-		if (std->column >= 0 && std->scale == 0 && of->column >= 0)
+		if (found || of->column < 0)
+			continue;
+		found = of->of_runs = true;
+		if (std->column >= 0 && std->scale == 0)
 			std->scale = of->scale;
 	}
 	for (size_t i = 0; i < RFL_LEDGER_NREAD; i++) /* "n" may be mapped to another column */
@@ -539,6 +543,7 @@ static enum rfl_rc read_numbers(struct rfl_csv *csv, struct rfl_ledger *to, void
 {
 	struct rfl_ledger_source from[RFL_LEDGER_NREAD];
 	struct reading *r = ctx;
+	size_t kept = 0, failed = 0;
 	bool more;
 	enum rfl_rc rc;
 
@@ -555,28 +560,43 @@ static enum rfl_rc read_numbers(struct rfl_csv *csv, struct rfl_ledger *to, void
 	bind_runs(csv, from);
 	if ((rc = rfl_ledger__read(csv, from, to, &more, err)))
 		return rc;
-	for (size_t i = 0; i < to->nrows; i++) {
-		translate_row(r->runs, &to->rows[i]);
-		if (isnan(to->rows[i].attained_gflops))
-			to->rows[i].attained_gflops = 1e3 * to->rows[i].tflops;
-	}
 	note_sources(csv, from, &r->runs->notes);
+	for (size_t i = 0; i < to->nrows; i++) {
+		struct rfl_ledger_row *row = &to->rows[i];
+
+		translate_row(r->runs, row);
+		if (row->status && strcmp(row->status, "ok") != 0) {
+			failed++; /* its texts are the ledger's */
+			continue;
+		}
+		if (isnan(row->attained_gflops))
+			row->attained_gflops = 1e3 * row->tflops;
+		to->rows[kept++] = *row;
+	}
+	to->nrows = kept;
+	if (failed)
+		rfl_buf_printf(&r->runs->notes, "%s: left out %zu row%s whose status is not ok\n",
+			       csv->path, failed, failed == 1 ? "" : "s");
 	return RFL_OK;
 }
+
+#define FOREIGN_TEXT_MAX ((size_t)16 << 20)
 
 enum rfl_rc rfl_foreign_numbers(const char *path, const struct rfl_column_map *map,
 				struct rfl_ledger **ret, struct rfl_buf *notes, struct rfl_err *err)
 {
 	RFL_AUTOPTR(ledger) l = rfl_alloc_array(1, sizeof(*l));
-	RFL_AUTO(buf) table = { .max = (size_t)1 << 24 };
+	RFL_AUTO(buf) text = { .max = FOREIGN_TEXT_MAX };
+	RFL_AUTO(buf) table = { .max = FOREIGN_TEXT_MAX };
 	RFL_AUTOPTR(csv) csv = NULL;
 	struct rfl_runs runs = { .ledger = l };
 	struct reading reading = { .runs = &runs, .map = map };
 	enum rfl_rc rc;
 
 	l->hashed = true;
-	if ((rc = rfl_foreign__nersc(path, &table, err)) ||
-	    (!table.len && (rc = rfl_foreign__rocprof(path, &table, err))))
+	if (rfl_file_read(path, &text, NULL) == RFL_OK && /* larger files are tables */
+	    (rc = rfl_foreign__text((struct rfl_span){ rfl_buf_str(&text), text.len }, path, &table,
+				    err)))
 		return rc;
 	if (table.len && !(rc = rfl_csv_open_text(table.data, table.len, path, &csv, err)))
 		rc = read_numbers(csv, l, &reading, err);

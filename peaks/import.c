@@ -151,7 +151,8 @@ enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, c
 			json_sprintf("%s: %s", rfl_path_base(in->name), name), "conditions",
 			threads > 0 ? json_pack("{s:i}", "threads", threads) : NULL);
 	if (!new)
-		return rfl_peaks_import_refuse(in, "'%s' is not UTF-8 text", name);
+		return rfl_peaks_import_refuse(in, "'%s' or the name of the file is not UTF-8 text",
+					       name);
 	json_object_clear(cell);
 	json_object_update(cell, new);
 	return RFL_OK;
@@ -198,18 +199,16 @@ static enum rfl_rc find_format(struct rfl_peaks_import *in)
 {
 	const char *from = in->options->from;
 	RFL_AUTO(buf) list = { .len = 0 };
-	enum rfl_rc rc = RFL_OK;
 
 	in->format = NULL;
-	for (size_t i = 0; !in->format && i < RFL_ARRAY_LEN(formats); i++) {
+	for (size_t i = 0; !in->format && i < RFL_ARRAY_LEN(formats); i++)
 		if (from ? strcmp(formats[i]->name, from) == 0 : formats[i]->detect(in->text))
 			in->format = formats[i];
+	if (in->format)
+		return RFL_OK;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(formats); i++)
 		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", formats[i]->name);
-	}
-	if (!in->format)
-		rc = rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
-					     rfl_buf_str(&list));
-	return rc;
+	return rfl_peaks_import_refuse(in, "unknown format; it is none of: %s", rfl_buf_str(&list));
 }
 
 /* One device must have been taken. */
@@ -277,6 +276,7 @@ enum rfl_rc rfl_peaks_import_load(const char *path, const struct rfl_peaks_impor
 	rfl_peaks_import_init(&in, options);
 	if ((rc = rfl_file_read(path, &text, err)) ||
 	    (rc = read_text(&in, path, &text, true, err)) || !in.format ||
+	    (rc = rfl_text_check_env_name("environment", env, RFL_EINVAL, err)) ||
 	    (rc = rfl_peaks_import_env(&in, &value, err)))
 		return rc;
 	root = json_pack("{s:s, s:{s:o}}", "schema_version", "1.0", "environments", env, value);

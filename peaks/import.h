@@ -53,7 +53,7 @@ struct rfl_peaks_name {
 struct rfl_peaks_format {
 	const char *name; /**< "ert" */
 	const char *tool; /**< "Empirical Roofline Toolkit" */
-	bool (*detect)(struct rfl_span head);
+	bool (*detect)(struct rfl_span text);
 	enum rfl_rc (*read)(struct rfl_peaks_import *in);
 	const struct rfl_peaks_name *names; /**< ends with an empty row */
 };
@@ -115,7 +115,7 @@ const char *rfl_peaks_import_key(const struct rfl_peaks_import *in, const char *
 enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const char *key, const char *name,
 				 double value, int threads);
 
-/* Note that a rate could not be measured. @param status  "unsupported" or "failed" */
+/* Note that a rate could not be measured. @param status  "unsupported", "failed" or "unknown" */
 enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const char *name,
 				   const char *status, const char *reason);
 

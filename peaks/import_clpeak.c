@@ -233,7 +233,8 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	const json_t *entries, *entry, *value;
 	const char *text[FIELDS] = { NULL };
 	json_auto_t *root = NULL;
-	char number[16];
+	char number[RFL_NUM_MAX];
+	const char *version;
 	int at[FIELDS];
 	enum rfl_rc rc;
 
@@ -244,9 +245,8 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	rc = rfl_json_loads(in->text.at, in->text.len, in->name, &root, in->err);
 	if (rc != RFL_OK)
 		return rc;
-	snprintf(number, sizeof(number), "%lld",
-		 (long long)json_integer_value(json_object_get(root, fields[VERSION])));
-	rc = check_version(in, number);
+	version = rfl_json_scalar(json_object_get(root, fields[VERSION]), number);
+	rc = check_version(in, version ? version : "");
 	rfl_peaks_import_version(in, json_string_value(json_object_get(root, "clpeak_version")));
 	entries = json_object_get(root, "entries");
 	if (rc == RFL_OK && !json_is_array(entries))

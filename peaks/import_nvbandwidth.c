@@ -18,7 +18,7 @@ static const struct rfl_peaks_name names[] = {
 
 static bool detect(struct rfl_span head)
 {
-	return rfl_span_has(head, "\"nvbandwidth\"");
+	return rfl_span_has(head, "\"nvbandwidth\"") && rfl_span_has(head, "\"testcases\"");
 }
 
 /* "0: NVIDIA H200 (00000000:19:00): (host)" is the entry of GPU 0. */

@@ -83,7 +83,7 @@ static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *c
 /* Rows of 4.1: Metric_ID, Metric, Value, Unit, Peak (Empirical), ... */
 static enum rfl_rc read_analysis(struct rfl_peaks_import *in)
 {
-	struct rfl_span text = in->text, line, id, cell;
+	struct rfl_span text = in->text, line, id, unit, cell;
 	enum rfl_rc rc = RFL_OK;
 
 	in->gpu = true;
@@ -95,10 +95,15 @@ static enum rfl_rc read_analysis(struct rfl_peaks_import *in)
 		    !rfl_span_next_cell(&line, &cell))
 			continue;
 		rfl_span_copy(cell, name, sizeof(name));
-		for (int i = 0; i < 3; i++)
-			if (!rfl_span_next_cell(&line, &cell))
-				cell.len = 0;
-		if (rfl_span_number(cell, &peak) && peak > 0)
+		if (!rfl_span_next_cell(&line, &cell) || !rfl_span_next_cell(&line, &unit) ||
+		    !rfl_span_next_cell(&line, &cell) || !rfl_span_number(cell, &peak) ||
+		    !(peak > 0))
+			continue;
+		if (!rfl_span_starts(unit, "G"))
+			rc = rfl_peaks_import_refuse(in,
+						     "%s: the unit is %.*s, not Gflop/s or Gb/s",
+						     name, RFL_SPAN_ARG(unit));
+		else
 			rc = rfl_peaks_import_put(in, rfl_peaks_import_key(in, name), name, peak,
 						  0);
 	}

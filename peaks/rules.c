@@ -106,7 +106,7 @@ static json_t *write_rate(const void *member)
 	char text[RFL_NUM_MAX];
 	double rounded = NAN;
 
-	snprintf(text, sizeof(text), "%.6g", *value / 1e9);
+	(void)rfl_num_print(text, sizeof(text), "%.6g", *value / 1e9);
 	(void)!rfl_num_parse_double(text, "rate", &rounded, NULL);
 	return isnan(*value) ? NULL : json_real(rounded);
 }

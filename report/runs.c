@@ -470,7 +470,7 @@ static void put_number(struct rfl_table *t, double value)
 	char text[RFL_NUM_MAX];
 
 	if (value == 0 || fabs(value) >= 0.1)
-		(void)snprintf(text, sizeof(text), "%.2f", value);
+		(void)rfl_num_print(text, sizeof(text), "%.2f", value);
 	else
 		rfl_num_people(value, 3, text);
 	rfl_table_text(t, isnan(value) ? "-" : text); /* not NULL: the column stays */

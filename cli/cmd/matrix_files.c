@@ -175,7 +175,7 @@ static enum rfl_rc check_words(const struct files_args *a, struct rfl_err *err)
 					 "'%.128s' is not an option of sbatch; use 'matrix slurm "
 					 "FILE -- --time=30'",
 					 word);
-		if (strncmp(word, "--array", strlen("--array")) == 0 || strcmp(word, "-a") == 0)
+		if (strncmp(word, "--ar", strlen("--ar")) == 0 || strncmp(word, "-a", 2) == 0)
 			return rfl_usage(
 				err,
 				"--array: set by the script; use --shards and --at-once instead");

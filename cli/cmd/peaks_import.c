@@ -95,7 +95,9 @@ const struct rfl_cmd rfl_cmd_peaks_import = {
 	.operands = "FILE...",
 	.description =
 		"Reads results of the Empirical Roofline Toolkit (roofline.json), likwid-bench "
-		"(its output), rocprof-compute or Omniperf (roofline.csv), clpeak (--json-file, "
+		"(its output), rocprof-compute or Omniperf (roofline.csv, or what 'rocprof-compute "
+		"analyze' "
+		"prints), clpeak (--json-file, "
 		"--csv-file or --xml-file), nvbandwidth (--json) and NERSC's roofline scripts (the "
 		"data file). docs/reference/peaks.md lists "
 		"the names and their ceilings; other names are reported, not guessed. Of several "

@@ -30,6 +30,8 @@ struct profile_args {
 	bool backend_given;
 };
 
+#define BATCH_MAX (INT64_C(1) << 40)
+
 #define OPT(kind, member, ...) RFL_OPT(struct profile_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
@@ -67,8 +69,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "number of timed runs; more are added if the counters need more passes"),
 	OPT(INT, c.warmup, .name = "warmup", .often = true, .meta = "N", .def = "0", .min = 0,
 	    .max = 1000000, .help = "number of runs before the timed ones"),
-	OPT(INT, c.batch, .name = "batch", .meta = "N", .def = "1", .min = 1,
-	    .max = INT64_C(1) << 40,
+	OPT(INT, c.batch, .name = "batch", .meta = "N", .def = "1", .min = 1, .max = BATCH_MAX,
 	    .help = "samples that a run processes, for samples/s and the label"),
 	OPT(TEXT, sweep, .name = "sweep", .often = true, .meta = "KEY=V,...",
 	    .help = "run the command once for each value, with {KEY} replaced by the value; the "
@@ -316,22 +317,22 @@ static enum rfl_rc run_once(struct rfl_cli *cli, const struct profile_args *a,
 	struct rfl_program_config config = a->c;
 	struct rfl_program_result result;
 	RFL_AUTO(buf) text = { .len = 0 };
-	struct rfl_span rest, line;
+	char *name;
 	enum rfl_rc rc = read_amount("--flops", a->flops, &config.flops, err);
 
 	if (rc || (rc = read_amount("--bytes", a->bytes, &config.bytes, err)))
 		return rc;
 	config.argv = words;
 	config.root = "";
-	config.name = config.name ? config.name : rfl_path_base(words[0]);
+	name = rfl_arena_strdup(cli->arena, config.name ? config.name : rfl_path_base(words[0]));
+	rfl_text_plain(name); /* it becomes part of labels and names of files */
+	config.name = name;
 	config.command = make_command(cli, a, words);
 	rc = rfl_program_run(&config, &result, err);
 	*interrupted = result.interrupted;
 	if (cli->exit_status == 0)
 		cli->exit_status = result.status ? result.status : result.profiled_status;
-	rest = rfl_span_of(rfl_buf_str(&result.warnings));
-	while (rfl_span_next_line(&rest, &line))
-		rfl_log(RFL_LOG_WARN, "%.*s", (int)line.len, line.at);
+	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&result.warnings));
 	if (result.ran && !result.recorded)
 		rfl_log(RFL_LOG_ERROR, "%s ran%s, but the run could not be recorded", words[0],
 			result.status ? " and failed" : "");
@@ -385,11 +386,11 @@ static enum rfl_rc sweep(struct rfl_cli *cli, const struct profile_args *a, stru
 			words[i] = expand(cli, a->words.items[i], key, text, &found);
 		if (found == 0)
 			return rfl_usage(err, "--sweep: the command does not contain %s", key);
-		if (batch &&
-		    (rfl_num_parse_int(text, "--sweep", &one.c.batch, NULL) || one.c.batch < 1))
+		if (batch && (rfl_num_parse_int(text, "--sweep", &one.c.batch, NULL) ||
+			      one.c.batch < 1 || one.c.batch > BATCH_MAX))
 			return rfl_usage(err,
-					 "--sweep: batch '%s' is not a whole number of at least 1",
-					 text);
+					 "--sweep: batch '%s' is not a whole number from 1 to %lld",
+					 text, (long long)BATCH_MAX);
 		if (!batch)
 			one.c.name =
 				rfl_arena_printf(cli->arena, "%s_%.*s%s",

@@ -396,7 +396,7 @@ static double decimal(double stored)
 	char text[40];
 	double ret = stored;
 
-	(void)snprintf(text, sizeof(text), "%.7g", stored);
+	(void)rfl_num_print(text, sizeof(text), "%.7g", stored);
 	(void)rfl_span_number(rfl_span_of(text), &ret);
 	return ret;
 }

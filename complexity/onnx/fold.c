@@ -332,6 +332,8 @@ static void fold_binary(struct rfl_onnx *c, const struct rfl_onnx_node *node, co
 				calculate(node->op, at(a, (int64_t)i), at(b, (int64_t)i), integer);
 			known &= !isnan(list[i]);
 		}
+		/* [4, 1] and [1, 4] have 16 results, of which too few were calculated */
+		known &= n == 1 || rfl_onnx_numel(&dims) == (int64_t)n;
 		set(c, v, list, known ? n : 0, false);
 	}
 	v->dims = dims;

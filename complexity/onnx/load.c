@@ -158,13 +158,10 @@ static const char *model_of(struct rfl_onnx *c)
 {
 	char *name = rfl_arena_strdup(c->arena, rfl_path_base(c->path));
 	const struct rfl_span all = rfl_span_of(name);
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789._-";
 
 	if (rfl_span_ends(all, ".onnx"))
 		name[all.len - strlen(".onnx")] = '\0';
-	for (char *p = name; *p; p++)
-		*p = strchr(allowed, *p) ? *p : '_';
+	rfl_text_plain(name);
 	if (strlen(name) > 64)
 		name[64] = '\0';
 	return *name && !strchr("._-", *name) ? name

@@ -50,12 +50,12 @@ typedef enum rfl_rc rfl_ledger__reader(struct rfl_csv *csv, struct rfl_ledger *t
 enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
 				  struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Convert a data file of NERSC's scripts, or what 'rocprof-compute analyze' prints, to a table;
- * `csv` stays empty if it is something else. */
-enum rfl_rc rfl_foreign__nersc(const char *path, struct rfl_buf *csv,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
-enum rfl_rc rfl_foreign__rocprof(const char *path, struct rfl_buf *csv,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
+struct rfl_span;
+
+/* Convert what another program writes about points, but not as a table; `csv` stays empty if it is
+ * something else. @param path  for messages */
+enum rfl_rc rfl_foreign__text(struct rfl_span text, const char *path, struct rfl_buf *csv,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_column_map;
 

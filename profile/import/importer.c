@@ -150,7 +150,7 @@ void rfl_import_note_copies(struct rfl_import *import, double bytes, double seco
 	if (!isnan(bytes))
 		(void)snprintf(size, sizeof(size), ", %s bytes", rfl_num_full(bytes, number));
 	if (!isnan(seconds))
-		(void)snprintf(time, sizeof(time), ", %.6g s", seconds);
+		(void)rfl_num_print(time, sizeof(time), ", %.6g s", seconds);
 	rfl_capture_note(
 		import->b, "memory copies and fills are not part of any total: %s operation%s%s%s",
 		rfl_num_grouped(operations, count), operations == 1 ? "" : "s", size, time);

@@ -438,7 +438,7 @@ static enum rfl_rc json_row(struct rfl_perf *k, const json_t *o)
 	if (json_object_get(o, "interval")) {
 		k->elapsed = real_of(o, "interval");
 		k->intervals = true;
-		(void)snprintf(time, sizeof(time), "%.9f", k->elapsed);
+		(void)rfl_num_print(time, sizeof(time), "%.9f", k->elapsed);
 		row.time = rfl_span_of(time);
 	}
 	return rfl_perf__row(k, &row);

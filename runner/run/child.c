@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/os.h"
 #include "base/text.h"
 #include "complexity/op.h"
 #include "profile/capture.h"
@@ -413,7 +414,7 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	if (job->device == RFL_DEVICE_CPU)
 		rfl_run_libraries(r->libraries, sizeof(r->libraries));
 	getrusage(RUSAGE_SELF, &usage);
-	r->host_peak_bytes = (double)usage.ru_maxrss * 1024.0;
+	r->host_peak_bytes = (double)usage.ru_maxrss * rfl_os_rss_unit;
 	r->skipped = rfl_data_stats(job->data).skipped;
 	if (job->training.test)
 		r->skipped += rfl_data_stats(job->training.test).skipped;

@@ -204,11 +204,6 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 		    : rfl_fail(err, RFL_EINVAL, 0, "configuration: a text is not valid UTF-8");
 }
 
-static double seconds(struct timeval t)
-{
-	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
-}
-
 /* Run in this process, and fill the process record as for a child. */
 static void run_here(struct rfl_run__state *run)
 {
@@ -223,16 +218,8 @@ static void run_here(struct rfl_run__state *run)
 		.exited = true,
 		.exit_code = rc ? 1 : 0,
 		.wall_s = rfl_clock_s() - start,
-		.user_s = seconds(usage.ru_utime),
-		.system_s = seconds(usage.ru_stime),
-		.max_rss_bytes = (double)usage.ru_maxrss * rfl_os_rss_unit,
-		.minor_faults = usage.ru_minflt,
-		.major_faults = usage.ru_majflt,
-		.voluntary_switches = usage.ru_nvcsw,
-		.involuntary_switches = usage.ru_nivcsw,
-		.fs_inputs = usage.ru_inblock,
-		.fs_outputs = usage.ru_oublock,
 	};
+	rfl_proc_add_usage(p, &usage);
 }
 
 /* ---- checks before a run ---- */

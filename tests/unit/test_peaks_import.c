@@ -306,7 +306,7 @@ static void refuses_damaged_files(void **state)
 		  "the file has the devices 0, 1; select one with --select" },
 		/* clpeak */
 		{ CLPEAK, "file.txt:1" },
-		{ "{\"clpeak_version\":\"1\"}", "format_version '0' of clpeak is not read" },
+		{ "{\"clpeak_version\":\"1\"}", "format_version '' of clpeak is not read" },
 		{ "{\"format_version\":2,\"clpeak_version\":\"2\"}", "/entries: must be a list" },
 		{ CLPEAK "{" ENTRY "\"metric\":\"float\"}]}", "/entries/0/unit: must be a string" },
 		{ CLPEAK "{" ENTRY "\"metric\":\"float\",\"unit\":\"gflops\"}]}",
@@ -327,7 +327,8 @@ static void refuses_damaged_files(void **state)
 		{ XML2("<metric name=\"m\"/>"), "line 2: m: '' is not a number" },
 		{ XML2("<metric name=\"m\">1e30</metric>"), "double_precision_compute/m: 1e+30" },
 		/* nvbandwidth */
-		{ "{\"nvbandwidth\": {}}", "/nvbandwidth/testcases: must be a list" },
+		{ "{\"nvbandwidth\": {\"testcases\": 1}}",
+		  "/nvbandwidth/testcases: must be a list" },
 		{ "{\"nvbandwidth\": {\"testcases\": [{}]}}", "without \"name\" or \"status\"" },
 		{ NVB("[[\"fast\"]]"), "device_local_copy: 'fast' is not a number" },
 		{ NVB("[[5]]"), "device_local_copy: 'null' is not a number" },
