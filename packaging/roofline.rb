@@ -21,6 +21,6 @@ class Roofline < Formula
   end
 
   test do
-    assert_match "resnet50", shell_output("#{bin}/roofline complexity resnet50")
+    assert_match "resnet50", shell_output("#{bin}/roofline complexity --models resnet50")
   end
 end
