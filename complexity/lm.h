@@ -157,7 +157,8 @@ enum rfl_rc rfl_lm_load(const char *path, struct rfl_arena *arena, struct rfl_lm
 			struct rfl_lm_formats *formats, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Load a configuration if `name` is one, else find a model of the table.
- * @param arena  owns the texts
+ * @param arena    owns the texts
+ * @param formats  as for rfl_lm_load(); may be NULL
  * @return as rfl_lm_load() and rfl_lms_find() */
 enum rfl_rc rfl_lm_named(const char *name, struct rfl_arena *arena, struct rfl_lm *ret,
 			 struct rfl_lm_formats *formats, struct rfl_err *err) RFL_WARN_UNUSED;

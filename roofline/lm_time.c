@@ -112,12 +112,11 @@ enum rfl_rc rfl_lm_steps_of(const struct rfl_ledger_row *row, const char *net,
 			    struct rfl_lm_steps *ret, struct rfl_err *err)
 {
 	const bool decode = rfl_text_same(row->mode, "decode");
-	struct rfl_lm_formats unused;
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
 	ret->least_s = NAN;
-	if ((rc = rfl_lm_named(net ? net : row->model, arena, &ret->lm, &unused, err)))
+	if ((rc = rfl_lm_named(net ? net : row->model, arena, &ret->lm, NULL, err)))
 		return rc;
 	ret->run = (struct rfl_lm_run){
 		.lm = &ret->lm,

@@ -491,11 +491,9 @@ static enum rfl_rc count_cached(const struct rfl_work_query *q, struct rfl_work 
 	struct rfl_lm_step step =
 		rfl_lm_step_of(q->precision, q->int8_weights, q->batch, q->past, q->context_length);
 	struct rfl_arena *arena = rfl_arena_new();
-	struct rfl_lm_formats unused;
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_lm lm;
-	enum rfl_rc rc =
-		rfl_lm_named(q->net_file ? q->net_file : q->model, arena, &lm, &unused, &why);
+	enum rfl_rc rc = rfl_lm_named(q->net_file ? q->net_file : q->model, arena, &lm, NULL, &why);
 
 	if (q->as)
 		rc = rfl_fail(&why, RFL_EUSAGE, 0, "--as %s: it does not count mode %s",

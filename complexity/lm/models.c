@@ -178,9 +178,12 @@ enum rfl_rc rfl_lm_named(const char *name, struct rfl_arena *arena, struct rfl_l
 			 struct rfl_lm_formats *formats, struct rfl_err *err)
 {
 	RFL_AUTOPTR(lms) lms = NULL;
+	struct rfl_lm_formats unused;
 	const struct rfl_lm *lm;
 	enum rfl_rc rc;
 
+	if (!formats)
+		formats = &unused;
 	*formats = (struct rfl_lm_formats){ .base.name = NULL };
 	if (rfl_span_ends(rfl_span_of(name), ".json")) {
 		rc = rfl_lm_load(name, arena, ret, formats, err);

@@ -116,14 +116,13 @@ static enum rfl_rc read_file(struct rfl_arena *arena, const char *path, struct n
 			     struct rfl_err *err)
 {
 	struct rfl_net *net = NULL;
-	struct rfl_lm_formats unused;
 	struct rfl_lm lm;
 	char digest[17];
 	enum rfl_rc rc;
 
 	if (!rfl_lm_is_config(path))
 		rc = rfl_net_load(path, &net, err);
-	else if ((rc = rfl_lm_named(path, arena, &lm, &unused, err)) == RFL_OK)
+	else if ((rc = rfl_lm_named(path, arena, &lm, NULL, err)) == RFL_OK)
 		rc = rfl_lm_net(&lm, 1, &net, err);
 	if (rc == RFL_OK)
 		rc = rfl_net_digest(net, digest, err);
@@ -141,14 +140,13 @@ static void read_network(struct rfl_bind *b, const json_t *value, void *member)
 	const char *text = json_string_value(value);
 	const struct rfl_zoo_model *model = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_lm_formats unused;
 	struct network *network = member;
 	struct rfl_lm lm;
 
 	if (!text)
 		rfl_bind_must(b, value, "the name of a model");
 	else if (!rfl_net_is_file(text) && rfl_zoo_find(text, &model, NULL) != RFL_OK &&
-		 rfl_lm_named(text, b->arena, &lm, &unused, NULL) == RFL_OK)
+		 rfl_lm_named(text, b->arena, &lm, NULL, NULL) == RFL_OK)
 		network->name = lm.name; /* for modes decode and prefill */
 	else if (rfl_net_is_file(text) ? read_file(b->arena, text, network, &why)
 				       : rfl_zoo_find(text, &model, &why))

@@ -260,9 +260,7 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
 enum rfl_rc rfl_run__lm(const struct rfl_run_config *c, struct rfl_arena *arena, struct rfl_lm *ret,
 			struct rfl_err *err)
 {
-	struct rfl_lm_formats formats;
-
-	return rfl_lm_named(c->arch, arena, ret, &formats, err);
+	return rfl_lm_named(c->arch, arena, ret, NULL, err);
 }
 
 int64_t rfl_run__tokens(const struct rfl_run_config *c)
