@@ -36,7 +36,21 @@ static struct rfl_span bare(struct rfl_span cell)
 	return cell;
 }
 
-/* Read a row of a Markdown table; skip the row of dashes below the header. */
+/* Whether the first line that may belong to a Markdown table does: what is above the table, such as
+ * a title, has neither its bars nor the commas of a CSV header. */
+static bool is_markdown(struct rfl_span text)
+{
+	struct rfl_span line;
+
+	while (rfl_span_next_line(&text, &line)) {
+		line = rfl_span_trim(line);
+		if (line.len > 0 && (line.at[0] == '|' || memchr(line.at, ',', line.len)))
+			return line.at[0] == '|';
+	}
+	return false;
+}
+
+/* Read a row of a Markdown table; skip what is above the header, and the row of dashes below it. */
 static enum rfl_rc read_markdown(struct rfl_csv *csv, bool *more, struct rfl_err *err)
 {
 	struct rfl_span line, dashes;
@@ -48,7 +62,8 @@ static enum rfl_rc read_markdown(struct rfl_csv *csv, bool *more, struct rfl_err
 		line = rfl_span_trim(line);
 		for (dashes = line; dashes.len > 0 && strchr("|-: \t", dashes.at[0]);)
 			dashes = rfl_span_from(dashes, 1);
-	} while (dashes.len == 0 && (line.len == 0 || memchr(line.at, '-', line.len)));
+	} while ((dashes.len == 0 && (line.len == 0 || memchr(line.at, '-', line.len))) ||
+		 (csv->ncolumns == 0 && line.at[0] != '|'));
 	if (line.at[0] != '|')
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: this is not a row of the Markdown table; keep only the "
@@ -115,7 +130,7 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 	const struct rfl_csv_name *twice = NULL;
 	struct rfl_span head;
 	const char *text, *nl;
-	size_t len, line, begin = 0;
+	size_t len, line;
 	enum rfl_rc rc;
 	bool more;
 
@@ -125,9 +140,7 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 		return rc;
 	text = head.at;
 	len = head.len;
-	while (begin < len && strchr(" \t\r\n", text[begin]))
-		begin++;
-	csv->markdown = begin < len && text[begin] == '|';
+	csv->markdown = is_markdown(head);
 	nl = memchr(text, '\n', len);
 	line = nl ? (size_t)(nl - text) : len;
 	if (is_json(text, len))

@@ -95,7 +95,9 @@ static void put_kernel(struct rfl_buf *csv, const struct kernel *k)
 
 	if (!k->gflops.len || !rfl_span_number(k->ai, &ai) || !(ai > 0))
 		return; /* not in the roofline: it has no FLOPs */
-	for (size_t i = 0; i < k->precision.len && i + 1 < sizeof(precision); i++)
+	for (size_t i = 0; i < k->precision.len && i + 1 < sizeof(precision) &&
+			   isalnum((unsigned char)k->precision.at[i]);
+	     i++)
 		precision[i] = (char)tolower((unsigned char)k->precision.at[i]);
 	put_field(csv, k->name); /* "F64" is fp64, "BF16" is bf16 */
 	rfl_buf_printf(csv, ",%s%s", precision[0] == 'f' ? "fp" : "",

@@ -181,7 +181,8 @@ static const struct {
 	  "achieved_gflop_s achieved_gflops_s achieved_gflops performance_gflop_s "
 	  "performance_gflops_s performance_gflop_sec performance_gflops performance_tflop_s "
 	  "performance_tflops_s attained_tflop_s achieved_tflop_s mflop_s mflops_s mflops flop_s "
-	  "flops_s flop_per_s flops_per_s" },
+	  "flops_s flop_per_s flops_per_s gflop_sec gflops_sec gflop_per_sec gflops_per_sec "
+	  "tflop_s tflops_s" },
 	{ RFL_LEDGER_AT_tokens_per_s, "tokens_per_sec tok_per_s tok_per_sec tokens_sec tok_s" },
 	{ RFL_LEDGER_AT_step_ms_mean,
 	  "step_ms step_time_ms ms_per_step ms_per_iter ms_per_iteration iter_ms mean_step_ms "
@@ -338,7 +339,8 @@ static const struct {
 	enum rfl_ledger_at column;
 	const char *ours, *theirs; /* separated by blanks */
 } words[] = {
-	{ RFL_LEDGER_AT_precision, "fp32", "float32 float f32 full torch.float32" },
+	{ RFL_LEDGER_AT_precision, "fp64", "float64 double f64 dp torch.float64" },
+	{ RFL_LEDGER_AT_precision, "fp32", "float32 float f32 full single sp torch.float32" },
 	{ RFL_LEDGER_AT_precision, "fp16", "float16 half f16 torch.float16" },
 	{ RFL_LEDGER_AT_precision, "bf16", "bfloat16 torch.bfloat16" },
 	{ RFL_LEDGER_AT_precision, "amp", "mixed autocast" },
@@ -484,9 +486,28 @@ struct reading {
 	bool found;                       /* intensities and rates */
 };
 
+/* Append "; ignored columns: Precison, AI L3". */
+static void note_ignored(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
+			 struct rfl_buf *notes)
+{
+	const char *before = "; ignored columns: ";
+
+	for (int c = 0; c < (int)csv->ncolumns; c++) {
+		bool used = false;
+
+		for (size_t i = 0; i < RFL_LEDGER_NREAD && !used; i++)
+			used = c >= from[i].column &&
+			       c < from[i].column + (from[i].nruns > 1 ? from[i].nruns : 1);
+		if (used || !csv->columns[c][0])
+			continue;
+		rfl_buf_printf(notes, "%s%s", before, csv->columns[c]);
+		before = ", ";
+	}
+}
+
 /* Note the columns used: "FILE: ...; used columns: model=arch, batch, env=\"mac_mps\"". */
 static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
-			 struct rfl_buf *notes)
+			 bool ignored, struct rfl_buf *notes)
 {
 	const char *before = "";
 
@@ -506,6 +527,8 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 		if (from[i].scale != 0)
 			rfl_buf_printf(notes, "*%g", from[i].scale);
 	}
+	if (ignored)
+		note_ignored(csv, from, notes);
 	if (!has_source(from, RFL_LEDGER_AT_status))
 		rfl_buf_puts(notes,
 			     "; without a status column, rows with a value are treated as ok");
@@ -560,7 +583,7 @@ static enum rfl_rc read_numbers(struct rfl_csv *csv, struct rfl_ledger *to, void
 	bind_runs(csv, from);
 	if ((rc = rfl_ledger__read(csv, from, to, &more, err)))
 		return rc;
-	note_sources(csv, from, &r->runs->notes);
+	note_sources(csv, from, true, &r->runs->notes);
 	for (size_t i = 0; i < to->nrows; i++) {
 		struct rfl_ledger_row *row = &to->rows[i];
 
@@ -673,7 +696,7 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 			to->nrows = 0;
 	}
 	if (rc == RFL_OK && !ours)
-		note_sources(csv, from, &runs->notes);
+		note_sources(csv, from, false, &runs->notes);
 	return rc;
 }
 

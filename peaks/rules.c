@@ -38,7 +38,7 @@ const struct rfl_peaks_part rfl_peaks_parts[] = {
 	{ "fp16acc", false, RFL_LINE_NONE, ", FP16 accumulator" },
 	{ "fastacc", false, RFL_LINE_NONE, ", fast accumulation" },
 	{ "1core", false, RFL_LINE_BELOW, ", one core" },
-	{ "nofma", false, RFL_LINE_NONE, ", no FMA" },
+	{ "nofma", false, RFL_LINE_BELOW, ", no FMA" },
 	{ "fmaadd", false, RFL_LINE_ABOVE, ", FMA and ADD" },
 	{ .word = NULL },
 };

@@ -55,6 +55,14 @@ enum rfl_rc rfl_point_assess(struct rfl_point *p, const struct rfl_peaks *peaks,
 	return RFL_OK;
 }
 
+static bool is_precision(const char *name)
+{
+	for (size_t i = 0; rfl_peaks_precisions[i]; i++)
+		if (rfl_text_same(name, rfl_peaks_precisions[i]))
+			return true;
+	return false;
+}
+
 enum rfl_rc rfl_points_of_table(const struct rfl_ledger *table, const char *path,
 				const struct rfl_peaks *peaks, const char *env,
 				struct rfl_points **ret, struct rfl_err *err)
@@ -65,7 +73,7 @@ enum rfl_rc rfl_points_of_table(const struct rfl_ledger *table, const char *path
 	for (size_t i = 0; i < table->nrows && rc == RFL_OK; i++) {
 		const struct rfl_ledger_row *row = &table->rows[i];
 		const char *of = row->env ? row->env : env;
-		const char *lacks = !of ? "env" : !row->precision ? "precision" : NULL;
+		const char *near, *lacks = !of ? "env" : !row->precision ? "precision" : NULL;
 		struct rfl_point *p = &pts->points[i];
 		const struct {
 			char **to;
@@ -89,6 +97,12 @@ enum rfl_rc rfl_points_of_table(const struct rfl_ledger *table, const char *path
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s:%zu: the %s is unknown; add --map '%s=\"%s\"'", path,
 					row->line, lacks, lacks, row->env || env ? "fp32" : "lab");
+		near = rfl_text_nearest(row->precision, rfl_peaks_precisions);
+		if (!is_precision(row->precision))
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: unknown precision '%s'%s%s%s",
+					path, row->line, row->precision,
+					near ? "; did you mean " : "", near ? near : "",
+					near ? "?" : "");
 		for (size_t k = 0; k < RFL_ARRAY_LEN(texts); k++)
 			if (texts[k].from && *texts[k].from)
 				*texts[k].to = rfl_arena_strdup(pts->arena, texts[k].from);

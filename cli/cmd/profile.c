@@ -87,7 +87,7 @@ static const struct rfl_opt opts[] = {
 	OPT(FLAG, c.no_counters, .name = "no-counters", .help = "measure only the time"),
 	OPT(TEXT, c.name, .name = "name", .often = true, .meta = "NAME",
 	    .help = "name of the program in tables and figures; default: the command without "
-		    "directory"),
+		    "directory or, if it is an interpreter such as python, its script"),
 	OPT(TEXT, c.label, .name = "label", .meta = "TEXT", .against = "sweep",
 	    .help = "name of the run; default: {env}_{name}_{precision}_bs{batch}_run{N}"),
 	OPT(TEXT, c.env, .name = "env", .often = true, .meta = "NAME", .project = "env",
@@ -311,6 +311,29 @@ static const char *make_command(struct rfl_cli *cli, const struct profile_args *
 	return rfl_arena_strdup(cli->arena, rfl_buf_str(&line));
 }
 
+/* The name of a program; of an interpreter, that of its script or module: "train" for
+ * "python3 train.py". */
+static const char *name_of(struct rfl_cli *cli, const char *const *words)
+{
+	static const char *const interpreters[] = { "python", "bash", "sh",    "dash",   "perl",
+						    "ruby",   "node", "julia", "Rscript" };
+	const char *name = rfl_path_base(words[0]), *script = words[1];
+	size_t i = 0, len;
+
+	while (i < RFL_ARRAY_LEN(interpreters) &&
+	       (len = strlen(interpreters[i]),
+		strncmp(name, interpreters[i], len) != 0 ||
+			name[len + strspn(name + len, "0123456789.")] != '\0'))
+		i++;
+	if (script && strcmp(script, "-m") == 0)
+		script = words[2];
+	if (i == RFL_ARRAY_LEN(interpreters) || !script || script[0] == '-')
+		return name;
+	script = rfl_path_base(script);
+	len = strcspn(script, ".");
+	return len > 0 ? rfl_arena_printf(cli->arena, "%.*s", (int)len, script) : name;
+}
+
 static enum rfl_rc run_once(struct rfl_cli *cli, const struct profile_args *a,
 			    const char *const *words, bool *interrupted, struct rfl_err *err)
 {
@@ -324,7 +347,7 @@ static enum rfl_rc run_once(struct rfl_cli *cli, const struct profile_args *a,
 		return rc;
 	config.argv = words;
 	config.root = "";
-	name = rfl_arena_strdup(cli->arena, config.name ? config.name : rfl_path_base(words[0]));
+	name = rfl_arena_strdup(cli->arena, config.name ? config.name : name_of(cli, words));
 	rfl_text_plain(name); /* it becomes part of labels and names of files */
 	config.name = name;
 	config.command = make_command(cli, a, words);
@@ -369,6 +392,7 @@ static enum rfl_rc sweep(struct rfl_cli *cli, const struct profile_args *a, stru
 	const char **words = rfl_arena_array(cli->arena, a->words.n + 1, sizeof(*words));
 	struct rfl_span rest = rfl_span_of(equals ? equals + 1 : ""), value;
 	bool interrupted = false;
+	size_t amounts = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	if (len == 0 || rest.len == 0)
@@ -386,18 +410,24 @@ static enum rfl_rc sweep(struct rfl_cli *cli, const struct profile_args *a, stru
 			words[i] = expand(cli, a->words.items[i], key, text, &found);
 		if (found == 0)
 			return rfl_usage(err, "--sweep: the command does not contain %s", key);
+		one.flops = a->flops ? expand(cli, a->flops, key, text, &amounts) : NULL;
+		one.bytes = a->bytes ? expand(cli, a->bytes, key, text, &amounts) : NULL;
 		if (batch && (rfl_num_parse_int(text, "--sweep", &one.c.batch, NULL) ||
 			      one.c.batch < 1 || one.c.batch > BATCH_MAX))
 			return rfl_usage(err,
 					 "--sweep: batch '%s' is not a whole number from 1 to %lld",
 					 text, (long long)BATCH_MAX);
 		if (!batch)
-			one.c.name =
-				rfl_arena_printf(cli->arena, "%s_%.*s%s",
-						 a->c.name ? a->c.name : rfl_path_base(words[0]),
-						 (int)len, a->sweep, text);
+			one.c.name = rfl_arena_printf(cli->arena, "%s_%.*s%s",
+						      a->c.name ? a->c.name : name_of(cli, words),
+						      (int)len, a->sweep, text);
 		rc = run_once(cli, &one, words, &interrupted, err);
 	}
+	if (rc == RFL_OK && (a->flops || a->bytes) && amounts == 0)
+		rfl_log(RFL_LOG_WARN,
+			"--flops and --bytes are the same for each value of --sweep; if they are "
+			"not, use %s in them, as in --flops %sG",
+			key, key);
 	return rc;
 }
 

@@ -86,8 +86,15 @@ static enum rfl_rc read_mean(const struct reader *r, int column, double *ret, do
 
 	while (i < RFL_ARRAY_LEN(signs) && !(at = strstr(text, signs[i])))
 		i++;
+	mean = rfl_span_trim(rfl_span_of(text));
+	if (!at && rfl_num_is_missing(mean.at, mean.len)) {
+		*ret = NAN;
+		return RFL_OK;
+	}
 	if (!at)
-		return rfl_csv_double(r->csv, column, ret, err);
+		return rfl_span_grouped(mean, '.', ret, NULL)
+			       ? RFL_OK
+			       : rfl_csv_double(r->csv, column, ret, err);
 	mean = rfl_span_trim((struct rfl_span){ text, (size_t)(at - text) });
 	spread = rfl_span_trim(rfl_span_of(at + strlen(signs[i])));
 	*ret = rfl_num_plain(mean.at, mean.len);

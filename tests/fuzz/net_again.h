@@ -43,7 +43,13 @@ static inline void check_again(const struct rfl_net *net)
 	rfl_buf_init(&text, 0);
 	rfl_buf_init(&second, 0);
 	FUZZ_ASSERT(rfl_net_write(net, &text, &err) == RFL_OK);
-	FUZZ_ASSERT(net_parse(text.data, text.len, "written", &again, &err) == RFL_OK);
+	if (net_parse(text.data, text.len, "written", &again, &err) != RFL_OK) {
+		/* an ONNX file may have such nodes, a network file may not */
+		FUZZ_ASSERT(strstr(err.msg, "no node reads it"));
+		rfl_buf_fini(&text);
+		rfl_count_free(a);
+		return;
+	}
 	b = count(again);
 	FUZZ_ASSERT(a->params == b->params && a->buffers == b->buffers);
 	FUZZ_ASSERT(memcmp(&a->total, &b->total, sizeof(a->total)) == 0);
