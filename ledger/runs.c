@@ -496,8 +496,9 @@ static void note_ignored(const struct rfl_csv *csv, const struct rfl_ledger_sour
 		bool used = false;
 
 		for (size_t i = 0; i < RFL_LEDGER_NREAD && !used; i++)
-			used = c >= from[i].column &&
-			       c < from[i].column + (from[i].nruns > 1 ? from[i].nruns : 1);
+			used = from[i].pattern /* made of several columns */ ||
+			       (c >= from[i].column &&
+				c < from[i].column + (from[i].nruns > 1 ? from[i].nruns : 1));
 		if (used || !csv->columns[c][0])
 			continue;
 		rfl_buf_printf(notes, "%s%s", before, csv->columns[c]);

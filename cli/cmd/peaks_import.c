@@ -96,13 +96,12 @@ const struct rfl_cmd rfl_cmd_peaks_import = {
 	.description =
 		"Reads results of the Empirical Roofline Toolkit (roofline.json), likwid-bench "
 		"(its output), rocprof-compute or Omniperf (roofline.csv, or what 'rocprof-compute "
-		"analyze' "
-		"prints), clpeak (--json-file, "
-		"--csv-file or --xml-file), nvbandwidth (--json) and NERSC's roofline scripts (the "
-		"data file). docs/reference/peaks.md lists "
-		"the names and their ceilings; other names are reported, not guessed. Of several "
-		"values for a ceiling, the highest is used. Imported values replace existing "
-		"values of the same ceilings; use a separate environment to compare them.",
+		"analyze' prints), clpeak (--json-file, --csv-file or --xml-file), nvbandwidth "
+		"(--json) and NERSC's roofline scripts (the data file). docs/reference/peaks.md "
+		"lists the names and their ceilings; other names are reported, not guessed. Of "
+		"several values for a ceiling, the highest is used. Imported values replace "
+		"existing values of the same ceilings; use a separate environment to compare "
+		"them.",
 	.example =
 		"roofline peaks import roofline.csv --env lab_gpu --select 0 --output peaks.json\n"
 		"roofline peaks import load.txt --level L2 --env lab_cpu --output peaks.json",

@@ -44,8 +44,8 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, peaks, .name = "peaks", .often = true, .meta = "FILE", .project = "peaks",
 	    .given = offsetof(struct rfl_plot_args, peaks_given),
 	    .help = "peaks file that 'roofline points' used; default for a table with roofs: the "
-		    "table; for bandwidth, the file to draw; for "
-		    "decode, the ceilings of the bounds"),
+		    "table; for bandwidth, the file to draw; for decode, the ceilings of the "
+		    "bounds"),
 	OPT(TEXT, against, .name = "against", .meta = "FILE",
 	    .help = "points of earlier runs, for compare"),
 	OPT(LIST, runs.metrics, .name = "metrics", .often = true, .meta = "FILE",

@@ -86,15 +86,16 @@ static enum rfl_rc read_mean(const struct reader *r, int column, double *ret, do
 
 	while (i < RFL_ARRAY_LEN(signs) && !(at = strstr(text, signs[i])))
 		i++;
-	mean = rfl_span_trim(rfl_span_of(text));
-	if (!at && rfl_num_is_missing(mean.at, mean.len)) {
+	if (!at) {
+		if (rfl_csv_double(r->csv, column, ret, NULL) == RFL_OK)
+			return RFL_OK;
+		mean = rfl_span_trim(rfl_span_of(text));
 		*ret = NAN;
-		return RFL_OK;
-	}
-	if (!at)
-		return rfl_span_grouped(mean, '.', ret, NULL)
+		return rfl_num_is_missing(mean.at, mean.len) ||
+				       rfl_span_grouped(mean, '.', ret, NULL)
 			       ? RFL_OK
 			       : rfl_csv_double(r->csv, column, ret, err);
+	}
 	mean = rfl_span_trim((struct rfl_span){ text, (size_t)(at - text) });
 	spread = rfl_span_trim(rfl_span_of(at + strlen(signs[i])));
 	*ret = rfl_num_plain(mean.at, mean.len);
