@@ -1,9 +1,8 @@
-/* foreign_text.c - converts files of other programs that have the numbers of points, but are not
- * tables, to tables:
- *   - a data file of NERSC's roofline scripts (github.com/cyanguwa/nersc-roofline, Plotting/),
- * which has a line per column; its roofs are for peaks/import_nersc.c;
- *   - what 'rocprof-compute analyze' prints of the roofline of each kernel, in tables 4.1 and 4.2;
- * the peaks in 4.1 are for peaks/import_rocprof.c. */
+/* foreign_text.c - converts what other programs write about points, but not as a table, to a table:
+ * the data file of NERSC's roofline scripts (github.com/cyanguwa/nersc-roofline, Plotting/), which
+ * has a line per column, and what 'rocprof-compute analyze' prints of the roofline of each kernel,
+ * in its tables 4.1 and 4.2. Their roofs are for peaks/import_nersc.c and peaks/import_rocprof.c.
+ */
 #include "ledger/file/steps.h"
 
 #include <ctype.h>
