@@ -332,7 +332,8 @@ static void take_failed(struct builder *b, const struct rfl_run *run)
 	while (i != SIZE_MAX && !rfl_facts_agree(b->entries[i].run->like, row, identity))
 		i = b->entries[i].before;
 	if (i != SIZE_MAX) {
-		leave_out(b, MADE_GOOD, run);
+		if (!rfl_text_same(run->like->status, "interrupted")) /* by the user */
+			leave_out(b, MADE_GOOD, run);
 		return;
 	}
 	b->r->failed[b->r->nfailed++] = run;
