@@ -275,6 +275,13 @@ static void failures_are_named(void **state)
 	assert_null(strstr(s.r->notes.data, "failed: l_run1"));
 	assert_non_null(strstr(s.r->notes.data, "skipped 1 failed attempt; a retry succeeded"));
 	summary_free(&s);
+	/* stopping a run is not a failure, if it was continued */
+	s = of_text(*state, ROW("a", "h", "1", "l_run1", "interrupted", "2", "", "")
+				    ROW("b", "h", "1", "l_run1", "ok", "2", "10", ""));
+	assert_int_equal(s.r->n, 1);
+	assert_int_equal(s.r->configs[0].failed, 0);
+	assert_null(strstr(rfl_buf_str(&s.r->notes), "skipped"));
+	summary_free(&s);
 }
 
 static void rows_that_are_no_repeats_are_left_out(void **state)
