@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/csv.h"
+#include "base/log.h"
 #include "base/text.h"
 
 static void put_field(struct rfl_buf *csv, struct rfl_span value)
@@ -87,13 +88,16 @@ static const struct {
 	{ "Performance", "Gflop/s", offsetof(struct kernel, gflops) },
 };
 
-static void put_kernel(struct rfl_buf *csv, const struct kernel *k)
+/* @param without  counts kernels without FLOPs, which no roofline shows */
+static void put_kernel(struct rfl_buf *csv, const struct kernel *k, size_t *without)
 {
 	char precision[8] = "";
 	double ai;
 
-	if (!k->gflops.len || !rfl_span_number(k->ai, &ai) || !(ai > 0))
-		return; /* not in the roofline: it has no FLOPs */
+	if (!rfl_span_number(k->ai, &ai) || !(ai > 0)) {
+		*without += k->name.len > 0;
+		return;
+	}
 	for (size_t i = 0; i < k->precision.len && i + 1 < sizeof(precision) &&
 			   isalnum((unsigned char)k->precision.at[i]);
 	     i++)
@@ -144,6 +148,7 @@ static enum rfl_rc convert_rocprof(struct rfl_span text, const char *path, struc
 {
 	struct kernel k = { .most = NAN };
 	struct rfl_span line;
+	size_t without = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_span_has(text, "Roofline AI Plot Points"))
@@ -154,7 +159,7 @@ static enum rfl_rc convert_rocprof(struct rfl_span text, const char *path, struc
 
 		/* "Kernel 0: name (12.5%)" */
 		if (rfl_span_has(line, "Kernel ") && name.len > 1 && rfl_span_ends(name, ")")) {
-			put_kernel(csv, &k);
+			put_kernel(csv, &k, &without);
 			while (name.len > 1 && name.at[name.len - 1] != '(')
 				name.len--;
 			name.len--;
@@ -163,7 +168,10 @@ static enum rfl_rc convert_rocprof(struct rfl_span text, const char *path, struc
 			rc = take_row(&k, line, path, err);
 		}
 	}
-	put_kernel(csv, &k);
+	put_kernel(csv, &k, &without);
+	if (without)
+		rfl_log(RFL_LOG_WARN, "%s: left out %zu kernel%s without FLOPs", path, without,
+			without == 1 ? "" : "s");
 	return rc;
 }
 

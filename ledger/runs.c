@@ -536,7 +536,7 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 	rfl_buf_putc(notes, '\n');
 }
 
-/* Find the columns of repeats of a rate or time. The deviation is that of the first of them, and
+/* Find the columns of repeats of a rate or time. The deviation belongs to the first of them, and
  * has its unit if it names none. */
 static void bind_runs(const struct rfl_csv *csv, struct rfl_ledger_source from[RFL_LEDGER_NREAD])
 {

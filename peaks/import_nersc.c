@@ -1,11 +1,11 @@
 /* import_nersc.c - the roofs in a data file of NERSC's roofline scripts (github.com/cyanguwa/
- * nersc-roofline, Plotting/). Its points are for ledger/nersc.c. */
+ * nersc-roofline, Plotting/). Its points are for ledger/foreign_text.c. */
 #include <stdio.h>
 #include <string.h>
 
 #include "peaks/import.h"
 
-/* The file names no precision: "." stands for that of the options. */
+/* The file names no precision: keys that begin with "." follow the precision of the options. */
 static const struct rfl_peaks_name names[] = {
 	{ "L1", "L1" },
 	{ "L2", "L2" },

@@ -97,12 +97,13 @@ enum rfl_rc rfl_points_of_table(const struct rfl_ledger *table, const char *path
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s:%zu: the %s is unknown; add --map '%s=\"%s\"'", path,
 					row->line, lacks, lacks, row->env || env ? "fp32" : "lab");
-		near = rfl_text_nearest(row->precision, rfl_peaks_precisions);
-		if (!is_precision(row->precision))
+		if (!is_precision(row->precision)) {
+			near = rfl_text_nearest(row->precision, rfl_peaks_precisions);
 			return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: unknown precision '%s'%s%s%s",
 					path, row->line, row->precision,
 					near ? "; did you mean " : "", near ? near : "",
 					near ? "?" : "");
+		}
 		for (size_t k = 0; k < RFL_ARRAY_LEN(texts); k++)
 			if (texts[k].from && *texts[k].from)
 				*texts[k].to = rfl_arena_strdup(pts->arena, texts[k].from);

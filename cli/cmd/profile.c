@@ -311,7 +311,7 @@ static const char *make_command(struct rfl_cli *cli, const struct profile_args *
 	return rfl_arena_strdup(cli->arena, rfl_buf_str(&line));
 }
 
-/* The name of a program; of an interpreter, that of its script or module: "train" for
+/* The name of a program, or of the script or module that an interpreter runs: "train" for
  * "python3 train.py". */
 static const char *name_of(struct rfl_cli *cli, const char *const *words)
 {
