@@ -9,7 +9,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,8 +58,7 @@ struct rfl_data {
 	struct slot *slots;
 	int nworkers; /* at least 1; spec.workers of them are threads */
 	struct worker *workers;
-	int nthreads;      /* started */
-	atomic_uchar *bad; /* per sample: found damaged, and logged */
+	int nthreads; /* started */
 	pthread_mutex_t lock;
 	pthread_cond_t ready, room;
 	/* protected by the lock: */
@@ -68,7 +66,8 @@ struct rfl_data {
 	int64_t consumed; /* batches returned by the caller */
 	bool in_use;      /* the caller is using batch `consumed` */
 	bool stop;
-	int64_t nbad;
+	bool *bad;            /* per sample: found damaged, and logged */
+	int64_t nbad;         /* how many */
 	struct rfl_err error; /* fatal */
 	struct rfl_data_stats stats;
 	int64_t asked;     /* calls of rfl_data_next() */
@@ -113,7 +112,8 @@ static enum rfl_rc check_room(const char *name, int64_t batches, int64_t samples
 			"%s: %lld batch%s of %lld samples need%s %s, but only %s of memory may be "
 			"used (nine tenths of the free memory); use a smaller --batch-size%s",
 			name, (long long)batches, batches == 1 ? "" : "es", (long long)samples,
-			batches == 1 ? "s" : "", need, have, batches == 1 ? "" : " or --prefetch-factor");
+			batches == 1 ? "s" : "", need, have,
+			batches == 1 ? "" : " or --prefetch-factor");
 }
 
 /* Allocate memory aligned for vector instructions. */
@@ -160,6 +160,7 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 		size_t index = (first + i) % set->n;
 		struct rfl_err why = RFL_ERR_INIT;
 		struct rfl_random random;
+		bool known;
 		enum rfl_rc rc;
 
 		/* A replacement occurs twice in this epoch. It looks different because it uses the
@@ -170,11 +171,16 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 			return RFL_OK;
 		if (rc != RFL_EFORMAT && rc != RFL_EIO)
 			return rfl_err_pass(err, &why);
-		if (atomic_exchange(&d->bad[index], 1))
-			continue;
+		/* Another thread may have found this damage for a later epoch: the number that is
+		 * read here includes it, so that whoever finishes a set without any image sees it.
+		 */
 		pthread_mutex_lock(&d->lock);
-		nbad = ++d->nbad;
+		known = d->bad[index];
+		d->bad[index] = true;
+		nbad = d->nbad += !known;
 		pthread_mutex_unlock(&d->lock);
+		if (known)
+			continue;
 		rfl_log(nbad <= NAMED_BAD && !d->spec.named ? RFL_LOG_WARN : RFL_LOG_DEBUG,
 			"%s: skipped", why.msg);
 	}
