@@ -172,8 +172,8 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 		if (rc != RFL_EFORMAT && rc != RFL_EIO)
 			return rfl_err_pass(err, &why);
 		/* Another thread may have found this damage for a later epoch: the number that is
-		 * read here includes it, so that whoever finishes a set without any image sees it.
-		 */
+		 * read here includes it, so that the thread that reads the last damaged image of a
+		 * set without any good one sees it. */
 		pthread_mutex_lock(&d->lock);
 		known = d->bad[index];
 		d->bad[index] = true;
