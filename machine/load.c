@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -64,9 +65,12 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
 	const double tick_s = rfl_load_tick_s();
 	char *text = rfl_alloc_array(STAT_SIZE, 1);
+	struct timespec own;
 	bool total = false;
 
-	*ret = (struct rfl_load){ 0 };
+	*ret = (struct rfl_load){ .at_s = rfl_clock_s() };
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) == 0)
+		ret->own_s = (double)own.tv_sec + 1e-9 * (double)own.tv_nsec;
 	if (!rfl_machine__slurp(root, text, STAT_SIZE, "/proc/stat")) {
 		free(text);
 		return false;
@@ -84,6 +88,7 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 			ret->busy_s = tick_s *
 				      (double)(t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ]);
 		}
+		ret->hw_threads += line[3] != ' ';
 		for (size_t i = 0; i < n && line[3] != ' '; i++)
 			if (cpus[i] == cpu &&
 			    sscanf(at, "%*u %*u %*u %*u %*u %*u %*u %llu", &t[STEAL]) == 1)
@@ -94,6 +99,15 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 	}
 	free(text);
 	return total;
+}
+
+double rfl_load_others(const struct rfl_load *from, const struct rfl_load *to)
+{
+	const double all_s = (to->at_s - from->at_s) * to->hw_threads;
+	const double others_s = to->busy_s - from->busy_s - (to->own_s - from->own_s);
+
+	return all_s > 0 ? fmax(others_s - rfl_load_tick_s() * to->hw_threads, 0) / all_s
+			 : (double)NAN;
 }
 
 /* One addition takes one cycle and waits for the one before it. Both operands are registers,

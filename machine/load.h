@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Time since boot, in seconds of one hardware thread. */
+/** Times since boot, in seconds of one hardware thread. */
 struct rfl_load {
 	double busy_s;  /**< programs, kernel and interrupts, on all hardware threads */
 	double steal_s; /**< withheld by the hypervisor from the selected hardware threads */
+	double own_s;   /**< used by this process since it started */
+	double at_s;    /**< when this was read */
+	int hw_threads; /**< online */
 };
 
 /** Read /proc/stat, which has the resolution of the kernel's clock ticks (rfl_load_tick_s()).
@@ -23,6 +26,14 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 
 /** Resolution of rfl_load_read() for one hardware thread. */
 double rfl_load_tick_s(void);
+
+/** A measurement is doubtful if other programs use a larger share of the machine's CPU time. */
+#define RFL_LOAD_OTHERS 0.10
+
+/** The share of the machine's CPU time that other programs used between two readings. What the
+ * resolution of the system's clock could hide counts as none.
+ * @return NaN if unknown */
+double rfl_load_others(const struct rfl_load *from, const struct rfl_load *to);
 
 /** The energy of the CPU packages, from the counters of RAPL, which include all programs. */
 struct rfl_energy {

@@ -87,7 +87,7 @@ struct team {
 	int spans, clean;     /* repeats so far, and the undisturbed ones among them */
 	double limit_s;       /* time of the clock */
 	bool more;
-	double begin_s, used_s; /* time of the clock, and of the CPUs for this process */
+	double begin_s;
 	long switches;
 	struct rfl_load load; /* at begin_s */
 	struct rfl_interference seen;
@@ -322,11 +322,12 @@ static double settle(const struct rfl_bench_job *job, struct part *part)
 	return best;
 }
 
-static double seconds_of(clockid_t clock)
+/* The CPU time of the calling thread. */
+static double thread_s(void)
 {
 	struct timespec t = { 0 };
 
-	clock_gettime(clock, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -364,7 +365,6 @@ static void begin(struct team *team, double each_s, double work_per_iter)
 	team->work_per_iter = work_per_iter;
 	team->more = true;
 	(void)read_load(team, &team->load);
-	team->used_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 	team->switches = switches();
 	team->begin_s = rfl_clock_s();
 	team->limit_s = job->limit_s > 0 ? team->begin_s + job->limit_s : INFINITY;
@@ -404,17 +404,15 @@ static void finish(struct team *team)
 {
 	struct rfl_interference *seen = &team->seen;
 	const double wall = rfl_clock_s() - team->begin_s, tick = rfl_load_tick_s();
-	const double used = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - team->used_s;
-	const int all = team->bench->machine->hw_threads;
 	struct rfl_load now;
 
 	seen->switches = switches() - team->switches;
 	seen->thread_s = wall * team->n;
-	seen->machine_s = wall * all;
+	seen->machine_s = wall * team->bench->machine->hw_threads;
 	seen->others_s = seen->steal_s = NAN;
 	if (!read_load(team, &now) || isnan(team->load.busy_s))
 		return;
-	seen->others_s = fmax(now.busy_s - team->load.busy_s - used - tick * all, 0);
+	seen->others_s = rfl_load_others(&team->load, &now) * seen->machine_s;
 	seen->steal_s = fmax(now.steal_s - team->load.steal_s - tick * team->n, 0);
 }
 
@@ -465,9 +463,9 @@ static void *worker_main(void *arg)
 		if (!team->more)
 			break;
 		s->start_s = rfl_clock_s();
-		s->on_s = -seconds_of(CLOCK_THREAD_CPUTIME_ID);
+		s->on_s = -thread_s();
 		work(job->kernel, &part, team->iters);
-		s->on_s += seconds_of(CLOCK_THREAD_CPUTIME_ID);
+		s->on_s += thread_s();
 		s->stop_s = rfl_clock_s();
 		s->clock_hz = rfl_core_clock_hz();
 		wait_at(&team->barrier);

@@ -7,10 +7,10 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "machine/load.h"
 #include "peaks/doubts.h"
 #include "peaks/measure_parts.h"
 
-#define OTHERS 0.10 /* share of the machine that other programs may use */
 #define STOLEN 0.02 /* share of the time that the hypervisor may withhold */
 #define SHARED 1.02 /* a rate with additions that is not above the rate without them */
 
@@ -48,7 +48,7 @@ void rfl_measure__judge(const struct rfl_session *s)
 				   "for more than 1 %% of the time; measure again on an idle "
 				   "machine",
 				   seen->disturbed, seen->repeats);
-	if (others > OTHERS) /* false for NaN, as below */
+	if (others > RFL_LOAD_OTHERS) /* false for NaN, as below */
 		rfl_measure__doubt(s,
 				   RFL_DOUBT_OTHERS "%.0f %% of the machine's CPU time; "
 						    "measure again on an idle machine",

@@ -84,6 +84,7 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 	} flags[] = {
 		{ "unstable", "had unsteady step times (flag unstable)" },
 		{ "drift", "drifted within the measured window (flag drift)" },
+		{ "busy", "ran beside other programs (flag busy)" },
 		{ "loader_bound", "waited for the data loader (flag loader_bound)" },
 		{ "throttled", "ran throttled (flag throttled)" },
 		{ "not_warm", "began before the machine was warm (flag not_warm)" },

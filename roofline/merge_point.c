@@ -437,14 +437,14 @@ static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_
 			       100 * m->zero_share, m->zero_longest);
 }
 
-static bool any_unstable(const struct rfl_config *c)
+static bool any_flag(const struct rfl_config *c, const char *name)
 {
 	for (size_t i = 0; i < c->nruns; i++) {
 		const char *flags = c->runs[i].run->like->flags;
 		struct rfl_span rest = rfl_span_of(flags ? flags : ""), flag;
 
 		while (rfl_span_next_word(&rest, &flag))
-			if (rfl_span_is(flag, "unstable"))
+			if (rfl_span_is(flag, name))
 				return true;
 	}
 	return false;
@@ -458,7 +458,8 @@ void rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config
 		.compute = config->compute,
 		.dram = config->dram,
 		.factor = job->options->factor != RFL_TRAIN_EXACT,
-		.unstable = any_unstable(config),
+		.unstable = any_flag(config, "unstable"),
+		.busy = any_flag(config, "busy"),
 		.step_compulsory_bytes = config->work.bytes[RFL_FUSION_COMPULSORY],
 		.sheet_clock_hz = config->sheet_clock_hz,
 	};

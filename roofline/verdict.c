@@ -396,4 +396,6 @@ void rfl_verdict_write(const struct rfl_point *p, const struct rfl_verdict_facts
 		rfl_buf_printf(out, "; waiting for data takes %.2g %% of the step", 100 * wait);
 	if (f->unstable)
 		rfl_buf_puts(out, "; the step times are flagged as unstable");
+	if (f->busy)
+		rfl_buf_puts(out, "; other programs used the CPU during the run");
 }

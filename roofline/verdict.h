@@ -53,7 +53,7 @@ struct rfl_verdict_facts {
 	const struct rfl_peaks_env *env;
 	const struct rfl_peak *compute, *dram;
 	bool factor;                  /**< FLOPs are 2 or 3 times the forward pass's, not counted */
-	bool unstable;                /**< a run has the flag "unstable" */
+	bool unstable, busy;          /**< a run has the flag of this name */
 	double step_compulsory_bytes; /**< NaN: unknown */
 	double sheet_clock_hz;        /**< boost clock of the device; 0 or NaN: unknown */
 };

@@ -119,6 +119,7 @@ char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_sign
 	} flags[] = {
 		{ drifts || stats->relative_iqr > RFL_RUN_UNSTABLE_IQR, "unstable" },
 		{ drifts, "drift" },
+		{ signs->busy, "busy" },
 		{ stats->cold_steps > 0, "not_warm" },
 		{ signs->throttled, "throttled" },
 		{ signs->data_wait_mean > RFL_RUN_LOADER_BOUND * stats->time.mean, "loader_bound" },

@@ -40,6 +40,7 @@ struct rfl_run_stats rfl_run_stats_of(const double *times, size_t n);
 struct rfl_run_signs {
 	double data_wait_mean; /**< in the unit of the step times; NaN: unknown */
 	bool throttled;        /**< the GPU reported throttling */
+	bool busy;             /**< other programs used the CPUs during the window */
 	bool until_missed;     /**< the time limit was reached before --until was satisfied */
 };
 

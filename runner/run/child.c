@@ -22,6 +22,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "complexity/op.h"
+#include "machine/load.h"
 #include "profile/capture.h"
 #include "runner/burst/counted.h"
 #include "runner/run/training.h"
@@ -43,6 +44,7 @@ struct job {
 	const struct rfl_engine_ops *ops;
 	struct rfl_engine *engine;
 	struct rfl_data *data;
+	struct rfl_load load;                /* before the window */
 	struct rfl_sampler *sampler;         /* for a GPU; NULL: not available */
 	struct rfl_err no_samples;           /* why there is no sampler */
 	const struct rfl_source_ops *source; /* source of counters; NULL: none */
@@ -314,6 +316,7 @@ static void on_window(bool begins, void *ctx)
 	struct job *job = ctx;
 	struct rfl_run__results *r = &job->r;
 	struct rfl_data_stats stats;
+	struct rfl_load now;
 
 	if (begins) {
 		rfl_data_reset_stats(job->data);
@@ -321,8 +324,12 @@ static void on_window(bool begins, void *ctx)
 			rfl_sampler_free(job->sampler);
 			job->sampler = NULL;
 		}
+		(void)rfl_load_read("", NULL, 0, &job->load);
 		return;
 	}
+	/* the other processes of a world are no other programs */
+	if (job->config.world.size < 2 && rfl_load_read("", NULL, 0, &now))
+		r->others = rfl_load_others(&job->load, &now);
 	if (job->sampler)
 		rfl_sampler_stop(job->sampler, &r->gpu);
 	stats = rfl_data_stats(job->data);

@@ -123,6 +123,7 @@ struct rfl_run__results {
 	struct rfl_loss_scaling scaling;
 	double host_peak_bytes, queue_mean, queue_min;
 	double decode_rate;  /* images per second that the loader could sustain */
+	double others;       /* share of the machine that other programs used; NaN: unknown */
 	int64_t skipped;     /* files that were skipped */
 	bool watched;        /* gpu is filled */
 	char unwatched[512]; /* why a GPU was not watched */

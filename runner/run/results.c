@@ -44,6 +44,7 @@ static const struct result {
 	R(TIMED, REAL, queue_mean, OWN, COL(queue_mean)),
 	R(TIMED, REAL, queue_min, OWN, NONE),
 	R(TIMED, REAL, decode_rate, OWN, COL(decode_samples_per_s)),
+	R(TIMED, REAL, others, OWN, NONE),
 	R(GPU, REAL, gpu.sm_clock_mean_hz, MEAN, COL(sm_clock_mean_hz)),
 	R(GPU, REAL, gpu.sm_clock_min_hz, LEAST, COL(sm_clock_min_hz)),
 	R(GPU, REAL, gpu.memory_clock_mean_hz, MEAN, COL(memory_clock_mean_hz)),

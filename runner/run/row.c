@@ -22,6 +22,7 @@
 #include "complexity/zoo.h"
 #include "ledger/repeats/run_stats.h"
 #include "ledger/step.h"
+#include "machine/load.h"
 #include "machine/machine.h"
 #include "rfl_config.h"
 
@@ -69,7 +70,8 @@ static void fill_timing(const struct rfl_run__results *h, struct rfl_ledger_row 
 	};
 	const struct rfl_burst *b = &h->burst;
 	const double samples = (double)row->batch * (double)b->nsteps;
-	struct rfl_run_signs signs = { .until_missed = b->until_missed };
+	struct rfl_run_signs signs = { .until_missed = b->until_missed,
+				       .busy = h->others > RFL_LOAD_OTHERS };
 	char flags[RFL_RUN_FLAGS_MAX], throttle[256] = "", text[17];
 	struct rfl_run_stats s;
 	uint64_t hash = 0;

@@ -174,7 +174,8 @@ static struct alarms noise(size_t n, double std, bool skewed)
 	return a;
 }
 
-/* docs/internals/measuring.md states these rates; the generator is fixed, so that they are the same everywhere. */
+/* docs/internals/measuring.md states these rates; the generator is fixed, so that they are the same
+ * everywhere. */
 static void false_alarms_on_white_noise_are_rare(void **state)
 {
 	static const struct {
@@ -225,10 +226,10 @@ static void flags_and_their_limits(void **state)
 	signs.data_wait_mean = (double)NAN;
 	s.relative_iqr = s.drift = 1;
 	signs.data_wait_mean = 50;
-	signs.until_missed = true;
-	assert_string_equal(
-		rfl_run_flags(&s, &signs, out), /* all of them fit */
-		"unstable drift not_warm throttled loader_bound few_steps until_missed");
+	signs.until_missed = signs.busy = true;
+	assert_string_equal(rfl_run_flags(&s, &signs, out), /* all of them fit */
+			    "unstable drift busy not_warm throttled loader_bound few_steps "
+			    "until_missed");
 }
 
 int main(void)

@@ -32,6 +32,23 @@ static void adds_the_times_of_processors(void **state)
 	assert_close(load.steal_s, 22 * tick, 1e-12);
 	assert_true(rfl_load_read(*state, NULL, 0, &load));
 	assert_close(load.steal_s, 0, 0);
+	assert_int_equal(load.hw_threads, 3);
+	assert_true(load.own_s > 0);
+}
+
+static void other_programs_are_what_is_left(void **state)
+{
+	const double ticks = 4 * rfl_load_tick_s();
+	struct rfl_load from = { .busy_s = 100, .own_s = 5, .at_s = 1000, .hw_threads = 4 };
+	struct rfl_load to = { .busy_s = 116, .own_s = 12, .at_s = 1010, .hw_threads = 4 };
+
+	(void)state;
+	/* of 40 s, 16 were busy, 7 of them by this process */
+	assert_close(rfl_load_others(&from, &to), (9 - ticks) / 40, 1e-12);
+	to.own_s = 21;
+	assert_close(rfl_load_others(&from, &to), 0, 0);
+	to.hw_threads = 0; /* the file has no line for each */
+	assert_true(isnan(rfl_load_others(&from, &to)));
 }
 
 /* Old kernels and emulations of /proc: no time, or fewer columns. */
@@ -147,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_TMP(adds_the_times_of_processors),
+		cmocka_unit_test(other_programs_are_what_is_left),
 		IN_TMP(adds_the_energy_of_packages),
 		IN_TMP(incomplete_files_are_unknown),
 		cmocka_unit_test(this_process_is_busy),

@@ -30,7 +30,7 @@ static void one_run(void **state)
 	struct rfl_ledger_row *row = add_run(f, "lab_cpu", "aa", 4, 500);
 	const struct rfl_point *p;
 
-	set(&row->flags, "unstable_not drift unstable");
+	set(&row->flags, "unstable_not drift unstable busy");
 	row->fwd_ms_mean = 150;
 	row->bwd_ms_mean = 320;
 	row->opt_ms_mean = 25;
@@ -73,7 +73,8 @@ static void one_run(void **state)
 	assert_close(p->percent_of_attainable, 46.28395739428571, 1e-12);
 	assert_close(p->headroom_s, 0.2685802130285714, 1e-12);
 	assert_non_null(strstr(p->verdict, "compute-bound: 46.3 % of 420 GFLOP/s (fp32.vector)"));
-	assert_non_null(strstr(p->verdict, "; the step times are flagged as unstable"));
+	assert_non_null(strstr(p->verdict, "; the step times are flagged as unstable; other "
+					   "programs used the CPU during the run"));
 	assert_string_equal(p->peaks_hash, "8899aabbccddeeff");
 	assert_string_equal(rfl_buf_str(&f->report.notes), "");
 	fixture_free(f);
