@@ -54,7 +54,9 @@ void rfl_points_caveats(const struct rfl_points *points, const struct rfl_peaks_
 			const char *peaks_name, struct rfl_buf *lines)
 {
 	static const char *const levels[] = { "L1", "L2" };
-	const struct rfl_point *slow = NULL;
+	const struct rfl_point *slow = NULL, *narrow = NULL; /* with the fewest threads */
+	const struct rfl_peak *peak;
+	int threads = 0;
 	bool lacks[2] = { false, false };
 	double ratio;
 
@@ -63,6 +65,12 @@ void rfl_points_caveats(const struct rfl_points *points, const struct rfl_peaks_
 			continue;
 		if (!slow && fabs(p->clock_hz / p->peak_clock_hz - 1) > RFL_POINTS_CLOCK)
 			slow = p;
+		peak = p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
+		if (peak && p->threads > 0 && p->threads < peak->threads &&
+		    !(narrow && narrow->threads <= p->threads)) {
+			narrow = p;
+			threads = peak->threads;
+		}
 		lacks[0] |= p->ai_l1 > 0 && isnan(p->peak_l1_gbps);
 		lacks[1] |= p->ai_l2 > 0 && isnan(p->peak_l2_gbps);
 	}
@@ -76,6 +84,12 @@ void rfl_points_caveats(const struct rfl_points *points, const struct rfl_peaks_
 			"the same clock\n",
 			env->name, slow->clock_hz / 1e6, slow->peak_clock_hz / 1e6,
 			ratio < 1 ? "low" : "high", ratio < 1 ? 1 / ratio : ratio);
+	if (narrow)
+		rfl_buf_printf(lines,
+			       "%s: runs used %lld thread%s, but the ceilings are those of %d, so "
+			       "their shares are of what the whole machine can do\n",
+			       env->name, (long long)narrow->threads,
+			       narrow->threads == 1 ? "" : "s", threads);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++)
 		if (lacks[i])
 			rfl_buf_printf(lines,

@@ -22,7 +22,8 @@ size_t rfl_points_other_devices(const struct rfl_points *points, const struct rf
 #define RFL_POINTS_CLOCK 0.05
 
 /** Append a line if kernels of an environment were profiled at another clock than their
- * ceilings, and one if there is no roof for their traffic through L1 or L2. */
+ * ceilings, one if runs had fewer threads than their ceilings, and one if there is no roof for
+ * their traffic through L1 or L2. */
 void rfl_points_caveats(const struct rfl_points *points, const struct rfl_peaks_env *env,
 			const char *peaks_name, struct rfl_buf *lines);
 
