@@ -17,7 +17,7 @@
 /* Flags of columns: of which points, and whether a point has them. */
 enum {
 	PLAIN = 1, /* steps without counters, whose values replace derived columns */
-	TWIN = 2,  /* steps with counters */
+	TWIN = 2,  /* steps with counters and a count to compare them with */
 	VARIANT = 4,
 	PART = 8, /* layers or kernels */
 	CACHES = 16,
@@ -152,7 +152,7 @@ static unsigned rate_of(const struct rfl_points *points)
 	return points->n ? TOKENS : SAMPLES;
 }
 
-/* Append the distinct sources in a column, in the order of the points: "a, b". */
+/* Append the distinct sources in a column, in the order of the points: "a or b". */
 static void list_sources(const struct rfl_points *pts, enum rfl_point_at column,
 			 struct rfl_buf *out)
 {
@@ -172,7 +172,8 @@ static void list_sources(const struct rfl_points *pts, enum rfl_point_at column,
 				break;
 		}
 		if (text && k == i)
-			rfl_buf_printf(out, "%s%.*s", out->len > begin ? ", " : "", (int)len, text);
+			rfl_buf_printf(out, "%s%.*s", out->len > begin ? " or " : "", (int)len,
+				       text);
 	}
 	rfl_buf_puts(out, out->len > begin ? "" : "unknown");
 }
@@ -237,7 +238,7 @@ static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *
 
 struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
 {
-	bool counters = false, parts = false;
+	bool counters = false, twin = false, parts = false;
 	struct rfl_column all[RFL_POINT_NCOLUMNS];
 	unsigned given = rate_of(points);
 	const char *reason = NULL; /* why the FLOPs of some part are unknown */
@@ -246,12 +247,13 @@ struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
 
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
 		counters = counters || p->counters_source;
+		twin = twin || (p->counters_source && !isnan(p->ai_unfused));
 		parts = parts || p->part;
 		given |= (p->variant ? VARIANT : 0U) | (p->batch > 0 || p->mode ? RUNS : 0U) |
 			 (isnan(p->ai_l2) && isnan(p->ai_l1) ? 0U : CACHES) |
 			 (p->peak_l2_gbps > 0 || p->peak_l1_gbps > 0 ? LEVELS : 0U);
 	}
-	given |= parts ? PART : STEP | (counters ? TWIN : PLAIN);
+	given |= parts ? PART : STEP | (twin ? TWIN : counters ? 0 : PLAIN);
 	for (size_t i = 0; i < RFL_POINT_NCOLUMNS; i++)
 		all[i] = (struct rfl_column){ .field = &rfl_point_fields[i] };
 	t = people ? rfl_table_of(short_columns, RFL_ARRAY_LEN(short_columns), given)
@@ -271,7 +273,7 @@ struct rfl_table *rfl_points_table(const struct rfl_points *points, bool people)
 		: given & RUNS   ? "step, samples/s and GFLOP/s are over the whole window"
 				 : "times and GFLOP/s are of the whole profile",
 		given & LEVELS ? ", of the nearest level" : "");
-	if (counters && !parts && given & RUNS)
+	if (given & TWIN && given & RUNS)
 		rfl_table_note(t, "unfused: FLOP/byte counted from the network; measured: FLOPs "
 				  "and bytes from counters; FLOPs x: measured / counted FLOPs; "
 				  "Bytes x: measured / compulsory bytes");
