@@ -415,9 +415,10 @@ void rfl_draw__marks(struct rfl_figure *f)
 				 ? SAY(f, "%s: %s; bytes %s, FLOPs %s", m->name,
 				       rfl_words_time(s, m->time), rfl_words_time(s, m->x),
 				       rfl_words_time(s, m->y))
-				 : SAY(f, "%s: %s at %s FLOP/byte, %.1f %% of %s", m->name,
+				 : SAY(f, "%s: %s at %s FLOP/byte, %s of %s", m->name,
 				       rfl_figure__rate(f, m->y), rfl_words_number(s, m->x),
-				       m->percent, rfl_figure__rate(f, m->roof));
+				       rfl_figure__share(f, m->percent / 100),
+				       rfl_figure__rate(f, m->roof));
 		if (m->above && !m->edge)
 			rfl_draw__hatch(f, rfl_draw__id(f, "hatch", m), m->shape,
 					(struct rfl_xy){ m->px, m->py }, m->r - 1.2 * u);

@@ -132,12 +132,16 @@ static void order_rows(struct rfl_figure *f)
 
 const char *rfl_figure__percent(const struct rfl_figure *f, double percent)
 {
-	return SAY(f, percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
+	return SAY(f, percent < 0.05 ? "%.1g %%" : percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
 const char *rfl_figure__share(const struct rfl_figure *f, double share)
 {
-	return SAY(f, share < 0.00995 ? "%.2f %%" : "%.1f %%", 100 * share);
+	return SAY(f,
+		   share < 0.00005   ? "%.1g %%"
+		   : share < 0.00995 ? "%.2f %%"
+				     : "%.1f %%",
+		   100 * share);
 }
 
 const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
