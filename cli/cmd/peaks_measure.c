@@ -62,7 +62,7 @@ static const struct rfl_opt measure_opts[] = {
 	    .max = 8192, .help = "number of threads, which are pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick", .often = true, .against = "full",
 	    .help = "aim at 15 s instead of 60 s, for a rough estimate; a busy machine and the "
-		    "start of an engine take longer"),
+		    "engine's GEMMs take longer"),
 	OPT(FLAG, full, .name = "full", .often = true, .help = "aim at 3 minutes"),
 	OPT(FLAG, force, .name = "force",
 	    .help = "merge the results even if the environment was measured on another device"),
@@ -422,6 +422,8 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	if ((rc = use_loops(cli, a, machine, m, &begin_s, err)) ||
 	    (rc = use_engine(cli, a, begin_s, m, err)))
 		return rc;
+	if (m->seconds > 0) /* loops were measured */
+		m->seconds = rfl_clock_s() - begin_s;
 	/* an engine does not name an Apple GPU, which is part of the CPU */
 	if (!m->env.device)
 		m->env.device = rfl_measure_device(machine);
