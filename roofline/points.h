@@ -24,7 +24,7 @@ RFL_API_BEGIN
 	X(TEXT, data_mode, "kind of data: synthetic, imagefolder, ...") \
 	X(TEXT, engine, "engine and version of its library") \
 	X(TEXT, device_name, "device name reported by the system") \
-	X(INT, threads, "compute threads") \
+	X(INT, threads, "compute threads of all processes under the roof") \
 	X(TEXT, config_hash, "config_hash of the ledger") \
 	X(TEXT, variant, "difference from other points of the same env, model, precision, mode and batch") \
 	X(INT, runs, "repeats with status ok") \

@@ -340,6 +340,7 @@ static void processes_of_one_machine(void **state)
 		row->micro_batch = 4;
 		row->accum = accums[i];
 		row->world_size = 2;
+		row->threads = 3;
 		set(&row->launcher, "roofline");
 		use_peaks(f, state, SMALL_PEAKS);
 		assert_ok(merge(f), &f->err);
@@ -348,6 +349,7 @@ static void processes_of_one_machine(void **state)
 			     0);
 		assert_close(f->pts->points[1].flops_per_step, 2 * f->pts->points[0].flops_per_step,
 			     0);
+		assert_int_equal(f->pts->points[1].threads, 6);
 		fixture_free(f);
 	}
 }
