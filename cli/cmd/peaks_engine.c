@@ -200,6 +200,8 @@ static int64_t plan(const struct job *j, int64_t size, double rate, double *time
 	const double n = (double)size, step_s = rate > 0 ? 2 * CHAIN * n * n * n / rate : 0;
 	int64_t repeats = j->repeats;
 
+	if (rate <= 0 && j->spec->repeats == 0) /* bf16 without instructions for it is very slow */
+		repeats = LEAST_REPEATS;
 	if (step_s * (double)repeats > SIZE_SHARE * j->spec->budget_s)
 		repeats = (int64_t)(SIZE_SHARE * j->spec->budget_s / step_s);
 	if (repeats < LEAST_REPEATS)
