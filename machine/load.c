@@ -71,10 +71,8 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 	*ret = (struct rfl_load){ .at_s = rfl_clock_s() };
 	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) == 0)
 		ret->own_s = (double)own.tv_sec + 1e-9 * (double)own.tv_nsec;
-	if (!rfl_machine__slurp(root, text, STAT_SIZE, "/proc/stat")) {
-		free(text);
-		return false;
-	}
+	if (!rfl_machine__slurp(root, text, STAT_SIZE, "/proc/stat"))
+		text[0] = '\0';
 	for (const char *line = text; strncmp(line, "cpu", 3) == 0; line++) {
 		unsigned long long t[FIELDS] = { 0 };
 		int cpu = -1;
@@ -98,16 +96,18 @@ bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load 
 			break;
 	}
 	free(text);
+	if (!total)
+		ret->busy_s = ret->steal_s = (double)NAN;
 	return total;
 }
 
 double rfl_load_others(const struct rfl_load *from, const struct rfl_load *to)
 {
 	const double all_s = (to->at_s - from->at_s) * to->hw_threads;
-	const double others_s = to->busy_s - from->busy_s - (to->own_s - from->own_s);
+	const double others_s = to->busy_s - from->busy_s - (to->own_s - from->own_s) -
+				rfl_load_tick_s() * to->hw_threads;
 
-	return all_s > 0 ? fmax(others_s - rfl_load_tick_s() * to->hw_threads, 0) / all_s
-			 : (double)NAN;
+	return all_s > 0 ? (others_s < 0 ? 0 : others_s) / all_s : (double)NAN;
 }
 
 /* One addition takes one cycle and waits for the one before it. Both operands are registers,

@@ -21,7 +21,7 @@ struct rfl_load {
 /** Read /proc/stat, which has the resolution of the kernel's clock ticks (rfl_load_tick_s()).
  * @param root  "" for this machine
  * @param cpus  numbers of n hardware threads
- * @return false if the system does not report it */
+ * @return false if the system does not report it; the times of the CPUs are NaN */
 bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load *ret);
 
 /** Resolution of rfl_load_read() for one hardware thread. */
@@ -32,7 +32,7 @@ double rfl_load_tick_s(void);
 
 /** The share of the machine's CPU time that other programs used between two readings. What the
  * resolution of the system's clock could hide counts as none.
- * @return NaN if unknown */
+ * @return NaN if unknown, for example if a reading failed */
 double rfl_load_others(const struct rfl_load *from, const struct rfl_load *to);
 
 /** The energy of the CPU packages, from the counters of RAPL, which include all programs. */

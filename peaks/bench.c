@@ -340,19 +340,17 @@ static long switches(void)
 	return usage.ru_nivcsw;
 }
 
-static bool read_load(const struct team *team, struct rfl_load *ret)
+static struct rfl_load read_load(const struct team *team)
 {
 	int cpus[256];
 	int n = team->n < 256 ? team->n : 256; /* a sample is enough */
+	struct rfl_load ret;
 
 	for (int i = 0; i < n; i++)
 		cpus[i] = team->bench->cpus[team->job->first + i]->os_index;
-	if (rfl_load_read("", cpus, (size_t)n, ret)) {
-		ret->steal_s *= (double)team->n / n;
-		return true;
-	}
-	ret->busy_s = ret->steal_s = NAN;
-	return false;
+	(void)rfl_load_read("", cpus, (size_t)n, &ret);
+	ret.steal_s *= (double)team->n / n;
+	return ret;
 }
 
 /* Before the first repeat: note the time and the load. */
@@ -364,7 +362,7 @@ static void begin(struct team *team, double each_s, double work_per_iter)
 	team->iters = iters > 1 ? (uint64_t)(iters + 0.5) : 1;
 	team->work_per_iter = work_per_iter;
 	team->more = true;
-	(void)read_load(team, &team->load);
+	team->load = read_load(team);
 	team->switches = switches();
 	team->begin_s = rfl_clock_s();
 	team->limit_s = job->limit_s > 0 ? team->begin_s + job->limit_s : INFINITY;
@@ -403,17 +401,15 @@ static void count_repeat(struct team *team)
 static void finish(struct team *team)
 {
 	struct rfl_interference *seen = &team->seen;
-	const double wall = rfl_clock_s() - team->begin_s, tick = rfl_load_tick_s();
-	struct rfl_load now;
+	const double wall = rfl_clock_s() - team->begin_s;
+	const struct rfl_load now = read_load(team);
+	const double steal_s = now.steal_s - team->load.steal_s - rfl_load_tick_s() * team->n;
 
 	seen->switches = switches() - team->switches;
 	seen->thread_s = wall * team->n;
 	seen->machine_s = wall * team->bench->machine->hw_threads;
-	seen->others_s = seen->steal_s = NAN;
-	if (!read_load(team, &now) || isnan(team->load.busy_s))
-		return;
 	seen->others_s = rfl_load_others(&team->load, &now) * seen->machine_s;
-	seen->steal_s = fmax(now.steal_s - team->load.steal_s - tick * team->n, 0);
+	seen->steal_s = steal_s < 0 ? 0 : steal_s;
 }
 
 /* Start a repeat together. A barrier wakes the threads one after the other; those that are already

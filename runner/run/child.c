@@ -327,8 +327,8 @@ static void on_window(bool begins, void *ctx)
 		(void)rfl_load_read("", NULL, 0, &job->load);
 		return;
 	}
-	/* the other processes of a world are no other programs */
-	if (job->config.world.size < 2 && rfl_load_read("", NULL, 0, &now))
+	(void)rfl_load_read("", NULL, 0, &now);
+	if (job->config.world.size < 2) /* else the run's other processes would count */
 		r->others = rfl_load_others(&job->load, &now);
 	if (job->sampler)
 		rfl_sampler_stop(job->sampler, &r->gpu);

@@ -49,6 +49,9 @@ static void other_programs_are_what_is_left(void **state)
 	assert_close(rfl_load_others(&from, &to), 0, 0);
 	to.hw_threads = 0; /* the file has no line for each */
 	assert_true(isnan(rfl_load_others(&from, &to)));
+	to.hw_threads = 4;
+	from.busy_s = (double)NAN; /* the first reading failed */
+	assert_true(isnan(rfl_load_others(&from, &to)));
 }
 
 /* Old kernels and emulations of /proc: no time, or fewer columns. */
@@ -66,6 +69,7 @@ static void incomplete_files_are_unknown(void **state)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
 		put(*state, "/proc/stat", texts[i]);
 		assert_false(rfl_load_read(*state, cpus, 1, &load));
+		assert_true(isnan(load.busy_s) && isnan(load.steal_s));
 	}
 }
 
