@@ -43,6 +43,13 @@ int64_t rfl_merge__roofs(const struct rfl_ledger_row *row)
 	return rfl_text_same(row->launcher, "roofline") ? 1 : 0;
 }
 
+int64_t rfl_merge__processes(const struct rfl_ledger_row *row)
+{
+	const int64_t roofs = rfl_merge__roofs(row);
+
+	return row->world_size > 1 && roofs > 0 ? row->world_size / roofs : 1;
+}
+
 int64_t rfl_merge__batch(const struct rfl_ledger_row *row)
 {
 	const int64_t roofs = rfl_merge__roofs(row);
@@ -131,8 +138,6 @@ static enum rfl_rc group(struct rfl_merge_job *job, struct rfl_err *err)
 
 struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row)
 {
-	const int64_t roofs = rfl_merge__roofs(row);
-
 	return (struct rfl_work_query){
 		.model = row->model,
 		.net_file = row->net_digest && *row->net_digest ? "" : NULL,
@@ -142,7 +147,7 @@ struct rfl_work_query rfl_work_query_of(const struct rfl_ledger_row *row)
 		.no_momentum =
 			row->momentum == 0, /* momentum is used unless the file specifies 0 */
 		.batch = rfl_merge__batch(row),
-		.processes = row->world_size > 1 && roofs > 0 ? row->world_size / roofs : 1,
+		.processes = rfl_merge__processes(row),
 		.micro_batch = row->micro_batch,
 		.accum = row->accum,
 		.image_size = row->img_size,

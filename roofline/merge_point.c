@@ -239,7 +239,6 @@ static void fill_time(struct rfl_merge_job *job, const struct rfl_config *c, str
 static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, struct rfl_point *p)
 {
 	const struct rfl_ledger_row *row = c->row;
-	const int64_t roofs = rfl_merge__roofs(row);
 	const bool version = row->engine_version && *row->engine_version;
 
 	p->env = rfl_merge__copy(job, c->env);
@@ -265,8 +264,7 @@ static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, stru
 	p->context_length = row->context_length > 0 ? row->context_length : RFL_UNKNOWN;
 	p->past = row->past;
 	p->threads = row->threads;
-	if (row->threads > 0 && row->world_size > 1 && roofs > 0 &&
-	    !rfl_num_mul(row->threads, row->world_size / roofs, &p->threads))
+	if (row->threads > 0 && !rfl_num_mul(row->threads, rfl_merge__processes(row), &p->threads))
 		p->threads = -1;
 	p->runs = (int64_t)c->rate.n;
 	p->steps = 0;

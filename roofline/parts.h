@@ -173,6 +173,9 @@ struct rfl_point *rfl_point__array(size_t n) RFL_WARN_UNUSED;
  * `--world N` share its CPUs. 0: the number of machines is unknown. */
 int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
 
+/** The number of processes of a run under one roof. */
+int64_t rfl_merge__processes(const struct rfl_ledger_row *row);
+
 /** The number of samples of a step under one roof. */
 int64_t rfl_merge__batch(const struct rfl_ledger_row *row);
 
