@@ -86,10 +86,13 @@ void rfl_points_caveats(const struct rfl_points *points, const struct rfl_peaks_
 			ratio < 1 ? "low" : "high", ratio < 1 ? 1 / ratio : ratio);
 	if (narrow)
 		rfl_buf_printf(lines,
-			       "%s: runs used %lld thread%s, but the ceilings are those of %d, so "
-			       "their shares are of what the whole machine can do\n",
+			       "%s: runs used %lld thread%s, but the ceilings were measured with "
+			       "%d, so the roof is too high for these runs; use --threads %d, or a "
+			       "separate environment measured with 'roofline peaks measure "
+			       "--threads %lld'\n",
 			       env->name, (long long)narrow->threads,
-			       narrow->threads == 1 ? "" : "s", threads);
+			       narrow->threads == 1 ? "" : "s", threads, threads,
+			       (long long)narrow->threads);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++)
 		if (lacks[i])
 			rfl_buf_printf(lines,
